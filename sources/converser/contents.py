@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a canister carries: text, image, audio, blob, link; and a keeper for kinds we do not know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Union
+
+from .immutables import EMPTY, freeze
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Content:
+    """What all contents share: annotations for hosts, and fields that a newer version wrote."""
+
+    annotations: Mapping[str, Any] = field(default=EMPTY)
+    extras: Mapping[str, Any] = field(default=EMPTY, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "annotations", freeze(self.annotations))
+        object.__setattr__(self, "extras", freeze(self.extras))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextualContent(_Content):
+    """Plain text, Markdown, or JSON as text."""
+
+    text: str
+    mimetype: str = "text/plain"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageContent(_Content):
+    """A picture as bytes."""
+
+    data: bytes = field(repr=False)
+    mimetype: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AudioContent(_Content):
+    """Sound as bytes."""
+
+    data: bytes = field(repr=False)
+    mimetype: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlobContent(_Content):
+    """An embedded resource or document; `encoding` is set where the source gave text, not bytes."""
+
+    data: bytes = field(repr=False)
+    mimetype: str = "application/octet-stream"
+    uri: str | None = None
+    name: str | None = None
+    encoding: str | None = None
+
+    @property
+    def text(self) -> str | None:
+        """The blob as text, where its source gave it as text."""
+        return None if self.encoding is None else self.data.decode(self.encoding, "surrogatepass")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkContent(_Content):
+    """A link to a resource that was not embedded; it is never followed by itself."""
+
+    uri: str
+    name: str
+    title: str | None = None
+    description: str | None = None
+    mimetype: str | None = None
+    size: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownContent(_Content):
+    """A content of a kind that this version does not know, or could not decode; kept as it came."""
+
+    kind: str
+    data: Mapping[str, Any] = field(default=EMPTY)
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        _Content.__post_init__(self)
+        object.__setattr__(self, "data", freeze(self.data))
+
+
+Content = Union[
+    TextualContent, ImageContent, AudioContent, BlobContent, LinkContent, UnknownContent
+]

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Deeply immutable JSON data that still is a `dict` or a `list` to every serialiser and validator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NoReturn, TypeVar
+
+_T = TypeVar("_T")
+
+
+def _refuse(self: object, *_: object, **__: object) -> NoReturn:
+    raise TypeError(
+        f"{type(self).__name__} is immutable. Build a changed copy from `dict(…)` or `list(…)` instead."
+    )
+
+
+class FrozenDictionary(dict[str, Any]):
+    """A JSON object that cannot be changed, and can be hashed."""
+
+    __slots__ = ()
+
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(frozenset(self.items()))
+
+    def __copy__(self) -> FrozenDictionary:
+        return self
+
+    def __deepcopy__(self, _: object) -> FrozenDictionary:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (FrozenDictionary, (dict(self),))
+
+
+class FrozenList(list[Any]):
+    """A JSON array that cannot be changed, and can be hashed."""
+
+    __slots__ = ()
+
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+    append = clear = extend = insert = pop = remove = reverse = sort = _refuse
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(tuple(self))
+
+    def __copy__(self) -> FrozenList:
+        return self
+
+    def __deepcopy__(self, _: object) -> FrozenList:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (FrozenList, (list(self),))
+
+
+EMPTY = FrozenDictionary()
+
+
+def freeze(value: Any) -> Any:
+    """Copies JSON data into immutable containers; scalars and frozen containers stay as they are."""
+    kind = type(value)
+    if kind is FrozenDictionary or kind is FrozenList or kind is str:
+        return value
+    if isinstance(value, Mapping):
+        return FrozenDictionary({key: freeze(item) for key, item in value.items()})  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, (list, tuple)):
+        return FrozenList([freeze(item) for item in value])  # pyright: ignore[reportUnknownVariableType]
+    return value
+
+
+def thaw(value: Any) -> Any:
+    """Copies frozen data into plain containers, for callers who want to change it."""
+    if isinstance(value, dict):
+        return {key: thaw(item) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, list):
+        return [thaw(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+    return value

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One tool: what it is called, what it takes, and how to call it; local and remote ones look the same."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from .arguments import ArgumentsGate
+from .contents import Content, TextualContent
+from .exceptions import ArgumentsInvalidity, ConverserFailure, MCPFailure, ToolExecutionFailure
+from .immutables import EMPTY
+from .outcomes import Outcome
+
+if TYPE_CHECKING:
+    from .ensembles import Ensemble
+
+ProgressCallback = Callable[[float, "float | None", "str | None"], Awaitable[None]]
+"""Hears `(progress, total, message)` while a tool works."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Annotations:
+    """What a tool says of itself; a server's word, so never a ground for trust. None: it says nothing."""
+
+    title: str | None = None
+    read_only: bool | None = None
+    destructive: bool | None = None
+    idempotent: bool | None = None
+    open_world: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """The definition of a tool, before it has an ensemble and a name on the wire."""
+
+    name: str
+    description: str = ""
+    arguments_schema: Mapping[str, Any] = field(default=EMPTY)
+    output_schema: Mapping[str, Any] | None = None
+    annotations: Annotations = Annotations()
+    extras: Mapping[str, Any] = field(default=EMPTY, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What a caller gives along with an invocation; local tools may ask for it as a parameter."""
+
+    timeout: float | None = None
+    on_progress: ProgressCallback | None = None
+    metadata: Mapping[str, Any] = field(default=EMPTY)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvocationResult:
+    """What a tool gave: contents for the model, structured data for programs, and remarks of ours."""
+
+    contents: tuple[Content, ...] = ()
+    structured: Any = None
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """All text of the result, joined by line breaks."""
+        return "\n".join(part.text for part in self.contents if isinstance(part, TextualContent))
+
+
+Invocable = Callable[[Context, "dict[str, Any]"], Awaitable[InvocationResult]]
+"""The async callable inside an invoker; it gets arguments that fit the schema."""
+
+_NO_CONTEXT = Context()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Invoker:
+    """One tool that can be called: `await invoker({"city": "Oslo"})`."""
+
+    name: str
+    tool: Tool
+    invocable: Invocable = field(repr=False)
+    gate: ArgumentsGate = field(repr=False)
+    ensemble: Ensemble | None = field(default=None, repr=False)
+
+    @property
+    def description(self) -> str:
+        """What the tool says that it does."""
+        return self.tool.description
+
+    @property
+    def arguments_schema(self) -> Mapping[str, Any]:
+        """The JSON Schema of its arguments."""
+        return self.tool.arguments_schema
+
+    @property
+    def output_schema(self) -> Mapping[str, Any] | None:
+        """The JSON Schema of its structured result, where it promises one."""
+        return self.tool.output_schema
+
+    @property
+    def annotations(self) -> Annotations:
+        """What the tool says of its side effects."""
+        return self.tool.annotations
+
+    async def __call__(
+        self, arguments: Mapping[str, Any] = EMPTY, *, context: Context = _NO_CONTEXT
+    ) -> InvocationResult:
+        """Validates and repairs the arguments, then runs the tool; raises `ToolExecutionFailure`."""
+        try:
+            admitted = self.gate.admit(arguments)
+        except ArgumentsInvalidity as failure:
+            raise self._fail(failure, Outcome.INVALID) from failure
+        try:
+            return await self.invocable(context, admitted)
+        except ToolExecutionFailure:
+            raise
+        except MCPFailure as failure:
+            raise self._fail(failure, failure.outcome) from failure
+        except Exception as failure:
+            raise self._fail(failure, Outcome.TOOL_ERROR) from failure
+
+    def _fail(self, cause: Exception, outcome: Outcome) -> ToolExecutionFailure:
+        """One kind of failure for every cause, with what the tool itself had to say."""
+        return ToolExecutionFailure(
+            f"Tool {self.name!r} failed: {describe_failure(cause)}",
+            tool=self.name,
+            ensemble=self.ensemble.name if self.ensemble else "",
+            outcome=outcome,
+            contents=getattr(cause, "contents", ()),
+            structured=getattr(cause, "structured", None),
+        )
+
+
+def describe_failure(cause: Exception) -> str:
+    """Words for a failure that are never empty; foreign exceptions are named by their class."""
+    if isinstance(cause, ConverserFailure):
+        return str(cause)
+    return f"{type(cause).__name__}: {cause}" if str(cause) else type(cause).__name__
