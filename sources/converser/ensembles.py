@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A named group of tools with one life and one configuration; it owns the connection behind them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Protocol
+
+import frigid
+from typing_extensions import Self
+
+from .arguments import ArgumentsGate, Strictness
+from .exceptions import InvokerAbsence, NameConflict, SchemaInvalidity
+from .immutables import EMPTY
+from .invokers import Context, Invocable, InvocationResult, Invoker, Tool
+from .naming import Naming, assign_names
+from .selection import Selection
+
+
+class Connection(Protocol):
+    """What an ensemble needs of the thing that its tools live behind."""
+
+    @property
+    def remarks(self) -> Sequence[str]:
+        """What people should know of the last listing: what was left out, and why."""
+        ...
+
+    async def connect(self) -> None:
+        """Establishes the connection; does nothing where there is one."""
+        ...
+
+    async def disconnect(self) -> None:
+        """Ends the connection; does nothing where there is none."""
+        ...
+
+    async def list_tools(self) -> Sequence[Tool]:
+        """All tools, of all pages."""
+        ...
+
+    async def call_tool(
+        self, name: str, arguments: Mapping[str, Any], *, context: Context = ...
+    ) -> InvocationResult:
+        """Calls one tool with arguments that fit its schema."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnsembleConfiguration:
+    """How an ensemble treats its tools."""
+
+    selection: Selection = Selection()
+    naming: Naming = Naming()
+    repair: bool = True
+    strictness: Strictness = Strictness.STANDARD
+    timeout: float | None = 60.0
+    tool_timeouts: Mapping[str, float] = field(default=EMPTY)
+
+
+class Ensemble:
+    """Tools that share a life: `async with ensemble: await ensemble.access_invoker("echo")({…})`."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        connection: Connection | None = None,
+        tools: Iterable[tuple[Tool, Invocable]] = (),
+        configuration: EnsembleConfiguration = EnsembleConfiguration(),
+    ) -> None:
+        self.name = name
+        self.configuration = configuration
+        self.connection = connection
+        self._invokers: Mapping[str, Invoker] = frigid.Dictionary[str, Invoker]()
+        self._disabled: Mapping[str, str] = frigid.Dictionary[str, str]()
+        self._remarks: tuple[str, ...] = ()
+        self._adopt(tuple(tools))
+
+    def __repr__(self) -> str:
+        return f"Ensemble(name={self.name!r}, invokers={list(self._invokers)!r})"
+
+    @property
+    def invokers(self) -> Mapping[str, Invoker]:
+        """The tools by their names on the wire, in a deterministic order."""
+        return self._invokers
+
+    @property
+    def disabled(self) -> Mapping[str, str]:
+        """The tools that cannot be used, by their own names, each with the reason."""
+        return self._disabled
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What people should know of the tools: what was left out or altered, and why."""
+        listing = self.connection.remarks if self.connection else ()
+        return (*listing, *self._remarks)
+
+    async def connect(self) -> None:
+        """Connects, lists every tool, and exposes them; repeated, it lists again."""
+        if self.connection is None:
+            return
+        await self.connection.connect()
+        await self.refresh()
+
+    async def disconnect(self) -> None:
+        """Ends the connection; the invokers stay known, and the next call connects again."""
+        if self.connection is not None:
+            await self.connection.disconnect()
+
+    async def refresh(self) -> None:
+        """Lists the tools again and swaps the invokers at once, so that nobody sees half a set."""
+        if (connection := self.connection) is None:
+            return
+        tools = await connection.list_tools()
+        self._adopt([(tool, self._bind(connection, tool)) for tool in tools])
+
+    async def __aenter__(self) -> Self:
+        if not self._invokers:
+            await self.connect()
+        elif self.connection is not None:
+            await self.connection.connect()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.disconnect()
+
+    def access_invoker(self, name: str) -> Invoker:
+        """The tool of that name, on the wire or as its server calls it."""
+        if (invoker := self._invokers.get(name)) is not None:
+            return invoker
+        for invoker in self._invokers.values():
+            if invoker.tool.name == name:
+                return invoker
+        if (reason := self._disabled.get(name)) is not None:
+            raise InvokerAbsence(f"Tool {name!r} of ensemble {self.name!r} is disabled: {reason}")
+        raise InvokerAbsence(
+            f"Ensemble {self.name!r} has no tool {name!r}.",
+            remedy=suggest_name(name, self._invokers),
+        )
+
+    def _bind(self, connection: Connection, tool: Tool) -> Invocable:
+        """The invocable of a tool that lives behind a connection."""
+        timeouts = self.configuration.tool_timeouts
+        standard = timeouts.get(tool.name, self.configuration.timeout)
+
+        async def invoke(context: Context, arguments: dict[str, Any]) -> InvocationResult:
+            if context.timeout is None and standard is not None:
+                context = Context(
+                    timeout=standard, on_progress=context.on_progress, metadata=context.metadata
+                )
+            return await connection.call_tool(tool.name, arguments, context=context)
+
+        return invoke
+
+    def _adopt(self, pairs: Sequence[tuple[Tool, Invocable]]) -> None:
+        """Makes invokers of the selected tools and publishes them, all at once."""
+        selection = self.configuration.selection
+        remarks = [
+            f"The pattern {pattern!r} in the selection of ensemble {self.name!r} matches no tool."
+            for pattern in (selection.find_idle_patterns(t.name for t, _ in pairs) if pairs else ())
+        ]
+        chosen = {tool.name: (tool, call) for tool, call in pairs if selection.admits(tool)}
+        names = assign_names(self.configuration.naming, self.name, chosen)
+        _refuse_conflicts(self.name, names)
+        invokers: dict[str, Invoker] = {}
+        disabled: dict[str, str] = {}
+        for tool, invocable in chosen.values():
+            try:
+                gate = self._compile(tool)
+            except SchemaInvalidity as failure:
+                disabled[tool.name] = str(failure)
+                continue
+            remarks.extend(f"Tool {tool.name!r}: {remark}" for remark in gate.remarks)
+            name = names[tool.name]
+            invokers[name] = Invoker(
+                name=name, tool=tool, invocable=invocable, gate=gate, ensemble=self
+            )
+        self._invokers = frigid.Dictionary(sorted(invokers.items()))
+        self._disabled = frigid.Dictionary(sorted(disabled.items()))
+        self._remarks = tuple(remarks)
+
+    def _compile(self, tool: Tool) -> ArgumentsGate:
+        return ArgumentsGate(
+            tool.arguments_schema,
+            repair=self.configuration.repair,
+            strictness=self.configuration.strictness,
+        )
+
+
+def gather_invokers(ensembles: Iterable[Ensemble]) -> dict[str, Invoker]:
+    """All tools of several ensembles by name; two of one name are refused, never overwritten."""
+    gathered: dict[str, Invoker] = {}
+    for ensemble in ensembles:
+        for name, invoker in ensemble.invokers.items():
+            if (other := gathered.get(name)) is not None and other is not invoker:
+                owner = other.ensemble.name if other.ensemble else "?"
+                raise NameConflict(
+                    f"Ensembles {owner!r} and {ensemble.name!r} both have a tool {name!r}.",
+                    remedy="Give one of them a prefix, such as"
+                    f' EnsembleConfiguration(naming=Naming(prefix="{ensemble.name}")), or rename'
+                    " the tool.",
+                )
+            gathered[name] = invoker
+    return gathered
+
+
+def suggest_name(name: str, names: Iterable[str]) -> str:
+    """A hint that names the nearest tools, or all where they are few."""
+    known = list(names)
+    near = difflib.get_close_matches(name, known, n=3)
+    if near:
+        return "Did you mean " + " or ".join(repr(n) for n in near) + "?"
+    if not known:
+        return "It has no tools: connect it first, or look at its `disabled` and `remarks`."
+    return "It has: " + ", ".join(known[:12]) + (", …" if len(known) > 12 else "") + "."
+
+
+def _refuse_conflicts(ensemble: str, names: Mapping[str, str]) -> None:
+    """Refuses two tools of one name within an ensemble, which only renaming can bring about."""
+    owners: dict[str, str] = {}
+    for tool, name in names.items():
+        if name in owners:
+            raise NameConflict(
+                f"Tools {owners[name]!r} and {tool!r} of ensemble {ensemble!r} would both be called"
+                f" {name!r}.",
+                remedy="Change `renames` so that each tool has a name of its own.",
+            )
+        owners[name] = tool
