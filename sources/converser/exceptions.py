@@ -93,8 +93,6 @@ class ToolExecutionFailure(ConverserFailure):
 class MCPFailure(ConverserFailure):
     """Something went wrong with an MCP server; the attributes say where."""
 
-    outcome = Outcome.TOOL_ERROR
-
     def __init__(
         self,
         message: str,
@@ -104,8 +102,10 @@ class MCPFailure(ConverserFailure):
         tool: str = "",
         transport: str = "",
         cause: BaseException | None = None,
+        outcome: Outcome = Outcome.TOOL_ERROR,
     ) -> None:
         super().__init__(message, remedy=remedy)
+        self.outcome = outcome
         self.server = server
         self.tool = tool
         self.transport = transport
@@ -129,12 +129,19 @@ class MCPExecutionFailure(MCPFailure):
         tool: str = "",
         transport: str = "",
         cause: BaseException | None = None,
+        outcome: Outcome = Outcome.TOOL_ERROR,
         contents: Sequence[Content] = (),
         structured: object = None,
         code: int | None = None,
     ) -> None:
         super().__init__(
-            message, remedy=remedy, server=server, tool=tool, transport=transport, cause=cause
+            message,
+            remedy=remedy,
+            server=server,
+            tool=tool,
+            transport=transport,
+            cause=cause,
+            outcome=outcome,
         )
         self.contents = tuple(contents)
         self.structured = structured
@@ -143,8 +150,6 @@ class MCPExecutionFailure(MCPFailure):
 
 class MCPTimeoutFailure(MCPFailure):
     """The server did not answer in time."""
-
-    outcome = Outcome.TIMED_OUT
 
 
 class MCPProtocolFailure(MCPFailure):

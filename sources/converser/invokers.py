@@ -121,8 +121,9 @@ class Invoker:
 
     def _fail(self, cause: Exception, outcome: Outcome) -> ToolExecutionFailure:
         """One kind of failure for every cause, with what the tool itself had to say."""
+        words = describe_failure(cause)
         return ToolExecutionFailure(
-            f"Tool {self.name!r} failed: {describe_failure(cause)}",
+            words if isinstance(cause, MCPFailure) else f"Tool {self.name!r} failed: {words}",
             tool=self.name,
             ensemble=self.ensemble.name if self.ensemble else "",
             outcome=outcome,

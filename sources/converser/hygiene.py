@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes control and invisible characters of untrusted text visible, at one place."""
+
+from __future__ import annotations
+
+import re
+
+# C0 but tab and line feed, DEL, C1; zero-width, bidirectional and tag characters; lone surrogates.
+_TREACHEROUS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    "\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+)
+
+
+def clean_text(text: str, *, limit: int = 0) -> str:
+    """Shows treacherous characters as escapes, and cuts what is over the limit (0: no limit)."""
+    if limit and len(text) > limit:
+        text = f"{text[:limit]}… ({len(text)} characters)"
+    return _TREACHEROUS.sub(_escape, text)
+
+
+def _escape(match: re.Match[str]) -> str:
+    point = ord(match.group())
+    return f"\\x{point:02x}" if point < 0x100 else f"\\u{{{point:x}}}"

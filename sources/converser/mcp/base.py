@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all clients share: a connection with an owner, a listing of every tool, and a call with a deadline."""
+
+from __future__ import annotations
+
+import logging
+import math
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import mcp_types as wire
+from mcp import Client
+from mcp.client.session import ClientSession
+from mcp.shared.dispatcher import ProgressFnT
+from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
+
+from .. import __version__
+from ..exceptions import MCPExecutionFailure
+from ..hygiene import clean_text
+from ..invokers import Context, InvocationResult, Tool
+from .calls import list_every_page, request_call
+from .connection import Connection
+from .failures import (
+    MESSAGE_LIMIT,
+    Site,
+    is_connection_lost,
+    report_timeout,
+    translate_failure,
+)
+from .handlers import ElicitationHandler, adapt_elicitation
+from .results import interpret_result
+from .states import ConnectionState
+from .tap import Tap
+from .tools import OutputChecks, interpret_tools
+
+if TYPE_CHECKING:
+    from mcp.server import Server
+    from mcp.server.mcpserver import MCPServer
+
+    from .transports import OpenedTransport
+
+_ABOUT_US = wire.Implementation(name="converser", version=__version__)
+_NO_CONTEXT = Context()
+_log = logging.getLogger(__name__)
+
+
+class SessionClient(ABC):
+    """A client on a session of the SDK; its subclasses say only what the transport is."""
+
+    transport: str
+
+    def __init__(
+        self, name: str, connect_timeout: float, elicit: ElicitationHandler | None
+    ) -> None:
+        self.name = name
+        self._elicit = elicit
+        self._patience = connect_timeout
+        self._connection = Connection(name, self._open_session, connect_timeout)
+        self._tap: Tap | None = None
+        self._checks = OutputChecks()
+        self._remarks: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(name={self.name!r}, state={self.state.value!r})"
+
+    @abstractmethod
+    def open_transport(self) -> OpenedTransport | Server[Any] | MCPServer:
+        """What the SDK's client is to speak through."""
+
+    def quote_last_words(self) -> str:
+        """What the server said before it died, where that can be known."""
+        return ""
+
+    @property
+    def state(self) -> ConnectionState:
+        """Where the connection stands."""
+        return self._connection.state
+
+    @property
+    def protocol_version(self) -> str | None:
+        """The protocol version that was negotiated, while connected."""
+        session = self._connection.session
+        return session.protocol_version if session else None
+
+    @property
+    def server_info(self) -> tuple[str, str] | None:
+        """Name and version as the server states them, while connected."""
+        session = self._connection.session
+        if session is None or (info := session.server_info) is None:
+            return None
+        return clean_text(info.name, limit=200), clean_text(info.version, limit=200)
+
+    @property
+    def instructions(self) -> str | None:
+        """What the server says of its use, while connected; untrusted, like all that it says."""
+        session = self._connection.session
+        return clean_text(session.instructions) if session and session.instructions else None
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What was left out of the last listing, and why."""
+        return self._remarks
+
+    async def connect(self) -> None:
+        """Connects, in the era that the server speaks; does nothing where there is a connection."""
+        await self._reach(self._site("connect"))
+
+    async def disconnect(self) -> None:
+        """Ends the connection, and the server's process where there is one."""
+        await self._connection.disconnect()
+
+    async def list_tools(self) -> tuple[Tool, ...]:
+        """All tools of all pages; a server without tools has none, which is no failure."""
+        site = self._site("list")
+        session = await self._reach(site)
+        remarks: list[str] = []
+
+        async def fetch(cursor: str | None) -> wire.ListToolsResult:
+            return await self._fetch_page(session, cursor, site)
+
+        try:
+            listed = await list_every_page(fetch, remarks.append)
+        except MCPError as failure:
+            if failure.code != wire.METHOD_NOT_FOUND:
+                raise self._translate(failure, site) from failure
+            listed = []
+        except Exception as failure:
+            raise self._translate(failure, site) from failure
+        tools = interpret_tools(listed, remarks.append)
+        self._checks = OutputChecks(tools)
+        self._remarks = (*(self._tap.remarks if self._tap else ()), *remarks)
+        return tools
+
+    async def call_tool(
+        self, name: str, arguments: Mapping[str, Any], *, context: Context = _NO_CONTEXT
+    ) -> InvocationResult:
+        """Calls a tool; a cancelled or timed-out call is cancelled on the server too."""
+        site = self._site("call", name)
+        session = self._connection.session or await self._reach(site)
+        timeout = math.inf if context.timeout is None else context.timeout
+        try:
+            with anyio.fail_after(timeout):
+                result = await request_call(
+                    session, name, dict(arguments), on_progress=_adapt_progress(context), site=site
+                )
+        except TimeoutError as failure:
+            raise report_timeout(site, context.timeout) from failure
+        except Exception as failure:
+            raise self._translate(failure, site) from failure
+        outcome = interpret_result(result)
+        if result.is_error:
+            raise self._report_tool_error(outcome, site)
+        return self._checks.check(name, outcome)
+
+    async def _reach(self, site: Site) -> ClientSession:
+        try:
+            return await self._connection.connect()
+        except TimeoutError as failure:
+            raise report_timeout(self._site("connect"), self._patience) from failure
+        except Exception as failure:
+            raise self._translate(failure, self._site("connect", site.tool)) from failure
+
+    async def _fetch_page(
+        self, session: ClientSession, cursor: str | None, site: Site
+    ) -> wire.ListToolsResult:
+        """One page; where one bad tool spoils it, it is asked for again and the good ones are saved."""
+        params = wire.PaginatedRequestParams(cursor=cursor)
+        try:
+            with anyio.fail_after(self._patience):
+                try:
+                    return await session.list_tools(params=params)
+                except ValidationError:
+                    if self._tap is None or self._tap.salvages_listings:
+                        raise
+                    self._tap.salvages_listings = True
+                    return await session.list_tools(params=params)
+        except TimeoutError as failure:
+            raise report_timeout(site, self._patience) from failure
+
+    @asynccontextmanager
+    async def _open_session(self, era: str) -> AsyncGenerator[ClientSession, None]:
+        """A session of the SDK, with a tap on its wire where it has one."""
+        opened = self.open_transport()
+        self._tap = None
+        if isinstance(opened, AbstractAsyncContextManager):
+            tap = self._tap = Tap(lambda: self._notice_end(tap))
+            opened = tap.around(opened)
+        callback = adapt_elicitation(self.name, self._elicit) if self._elicit else None
+        client = Client(
+            opened, mode=era, client_info=_ABOUT_US, elicitation_callback=callback, cache=None
+        )
+        async with client:
+            if self._tap is not None:
+                self._tap.version = client.protocol_version
+            yield client.session
+
+    def _notice_end(self, tap: Tap) -> None:
+        if self._tap is tap:
+            self._connection.mark_lost()
+
+    def _translate(self, failure: BaseException, site: Site) -> Exception:
+        if is_connection_lost(failure):
+            self._connection.mark_lost()
+        return translate_failure(failure, site)
+
+    def _site(self, stage: Any, tool: str = "") -> Site:
+        return Site(
+            server=self.name,
+            transport=self.transport,
+            stage=stage,
+            tool=tool,
+            quote=self.quote_last_words,
+        )
+
+    def _report_tool_error(self, outcome: InvocationResult, site: Site) -> MCPExecutionFailure:
+        words = clean_text(outcome.text, limit=MESSAGE_LIMIT) or "It gave no reason."
+        return MCPExecutionFailure(
+            f"{site.describe()} reported an error: {words}",
+            contents=outcome.contents,
+            structured=outcome.structured,
+            **site.at(),
+        )
+
+
+def _adapt_progress(context: Context) -> ProgressFnT | None:
+    """The SDK's callback for a listener of ours; a listener that raises harms no call."""
+    if (listener := context.on_progress) is None:
+        return None
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        try:
+            await listener(progress, total, clean_text(message) if message else None)
+        except Exception:
+            _log.exception("A listener for progress raised")
+
+    return hear

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The two requests that an ensemble makes of a session: list every tool, and call one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import mcp_types as wire
+from mcp.client.session import ClientRequestContext, ClientSession
+from mcp.shared.dispatcher import ProgressFnT
+from mcp.shared.exceptions import MCPError
+from pydantic import TypeAdapter
+
+from ..exceptions import MCPProtocolFailure
+from .failures import Site
+
+PAGES_MAX = 1_000
+TOOLS_MAX = 100_000
+ROUNDS_MAX = 10
+"""How often a server may ask back during one call."""
+
+_OUTCOMES: TypeAdapter[wire.CallToolResult | wire.InputRequiredResult] = TypeAdapter(
+    wire.CallToolResult | wire.InputRequiredResult
+)
+
+
+async def list_every_page(
+    fetch: Callable[[str | None], Any], report: Callable[[str], None]
+) -> list[wire.Tool]:
+    """The tools of all pages; a list without end, or a cursor that stands still, is cut and told."""
+    tools: list[wire.Tool] = []
+    cursor: str | None = None
+    seen: set[str] = set()
+    for _ in range(PAGES_MAX):
+        page: wire.ListToolsResult = await fetch(cursor)
+        tools.extend(page.tools)
+        cursor = page.next_cursor
+        if cursor is None:
+            return tools
+        if cursor in seen:
+            report("The listing was cut: the server's cursor came a second time.")
+            return tools
+        seen.add(cursor)
+        if len(tools) > TOOLS_MAX:
+            break
+    report(f"The listing was cut after {len(tools)} tools: it has no end.")
+    return tools[:TOOLS_MAX]
+
+
+async def request_call(
+    session: ClientSession,
+    name: str,
+    arguments: dict[str, Any],
+    *,
+    on_progress: ProgressFnT | None,
+    site: Site,
+) -> wire.CallToolResult:
+    """Calls a tool, and answers what the server asks back on the way.
+
+    Not the SDK's `call_tool`: that throws a result away when it violates its output schema,
+    and lists the tools again when it does not know one.
+    """
+    responses: wire.InputResponses | None = None
+    state: str | None = None
+    for _ in range(ROUNDS_MAX + 1):
+        params = wire.CallToolRequestParams(
+            name=name, arguments=arguments, input_responses=responses, request_state=state
+        )
+        result = await session.send_request(
+            wire.CallToolRequest(params=params), _OUTCOMES, progress_callback=on_progress
+        )
+        if isinstance(result, wire.CallToolResult):
+            return result
+        responses = await _answer_requests(session, result)
+        state = result.request_state
+    raise MCPProtocolFailure(
+        f"{site.describe()} asked back more than {ROUNDS_MAX} times.",
+        remedy="Answer it otherwise, or report this to the server's authors.",
+        **site.at(),
+    )
+
+
+_PATIENCE = 0.1
+
+
+async def _answer_requests(
+    session: ClientSession, result: wire.InputRequiredResult
+) -> wire.InputResponses | None:
+    """The answers of our handlers, all asked at once; nothing where the server just wants time."""
+    if not result.input_requests:
+        await anyio.sleep(_PATIENCE)
+        return None
+    responses: wire.InputResponses = {}
+    refusals: list[wire.ErrorData] = []
+
+    async def answer(key: str, request: wire.InputRequest) -> None:
+        meta = request.params.meta if request.params else None
+        context = ClientRequestContext(session=session, request_id=key, meta=meta)
+        response = await session.dispatch_input_request(context, request)
+        if isinstance(response, wire.ErrorData):
+            refusals.append(response)
+        else:
+            responses[key] = response
+
+    async with anyio.create_task_group() as group:
+        for key, request in result.input_requests.items():
+            group.start_soon(answer, key, request)
+    if refusals:
+        raise MCPError.from_error_data(refusals[0])
+    return responses

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clients that speak to one server each: over stdio, HTTP, SSE, or in this very process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..ensembles import Connection
+from ..exceptions import ConfigurationFailure
+from ..immutables import EMPTY
+from .base import SessionClient
+from .handlers import ElicitationHandler
+from .states import ConnectionState
+from .stderr import StderrRing
+from .transports import OpenedTransport, open_http, open_sse, open_stdio
+
+if TYPE_CHECKING:
+    from mcp.server import Server
+    from mcp.server.mcpserver import MCPServer
+
+CONNECT_TIMEOUT = 30.0
+
+
+class MCPClient(Connection, Protocol):
+    """Speaks to one MCP server; calls may come from any task, also before `connect`."""
+
+    name: str
+    """What error messages call the server."""
+
+    @property
+    def state(self) -> ConnectionState:
+        """Where the connection stands."""
+        ...
+
+    @property
+    def protocol_version(self) -> str | None:
+        """The protocol version that was negotiated, while connected."""
+        ...
+
+    @property
+    def instructions(self) -> str | None:
+        """What the server says of its use; untrusted, like all that it says."""
+        ...
+
+
+class StdioMCPClient(SessionClient):
+    """Starts a server as a process of its own, and speaks to it over its standard streams."""
+
+    transport = "stdio"
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str] = EMPTY,
+        cwd: str | Path | None = None,
+        *,
+        name: str = "",
+        connect_timeout: float = CONNECT_TIMEOUT,
+        elicit: ElicitationHandler | None = None,
+    ) -> None:
+        words = (command,) if isinstance(command, str) else tuple(command)
+        if not words or not words[0]:
+            raise ConfigurationFailure(
+                "A stdio server needs a command.", remedy='Give a list, such as ["uvx", "…"].'
+            )
+        super().__init__(name or Path(words[0]).name, connect_timeout, elicit)
+        self._command = words
+        self._environment = environment
+        self._cwd = cwd
+        self._ring = StderrRing()
+
+    def open_transport(self) -> OpenedTransport:
+        """Starts the process."""
+        self._ring = StderrRing()
+        return open_stdio(self._command, self._environment, self._cwd, self._ring)
+
+    def quote_last_words(self) -> str:
+        """The last lines of the server's stderr."""
+        return self._ring.quote()
+
+
+class HttpMCPClient(SessionClient):
+    """Speaks streamable HTTP to a server that runs elsewhere."""
+
+    transport = "http"
+
+    def __init__(
+        self,
+        url: str,
+        headers: Mapping[str, str] = EMPTY,
+        *,
+        name: str = "",
+        connect_timeout: float = CONNECT_TIMEOUT,
+        elicit: ElicitationHandler | None = None,
+    ) -> None:
+        super().__init__(name or "http", connect_timeout, elicit)
+        self._url = url
+        self._headers = headers
+
+    def open_transport(self) -> OpenedTransport:
+        """Opens the HTTP client."""
+        return open_http(self._url, self._headers)
+
+
+class SseMCPClient(HttpMCPClient):
+    """Speaks HTTP with server-sent events, which the protocol has deprecated."""
+
+    transport = "sse"
+
+    def open_transport(self) -> OpenedTransport:
+        """Opens the stream of events."""
+        return open_sse(self._url, self._headers)
+
+
+class InProcessMCPClient(SessionClient):
+    """Speaks to a server object of the SDK in this process, without a wire between."""
+
+    transport = "in-process"
+
+    def __init__(
+        self,
+        server: Server[Any] | MCPServer,
+        *,
+        name: str = "",
+        connect_timeout: float = CONNECT_TIMEOUT,
+        elicit: ElicitationHandler | None = None,
+    ) -> None:
+        super().__init__(name or server.name, connect_timeout, elicit)
+        self._server = server
+
+    def open_transport(self) -> Server[Any] | MCPServer:
+        """The server itself: the SDK calls it directly."""
+        return self._server

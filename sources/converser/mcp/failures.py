@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The SDK fails in six unrelated shapes; here each becomes one failure of our family."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
+
+from ..exceptions import (
+    MCPConnectionFailure,
+    MCPExecutionFailure,
+    MCPFailure,
+    MCPProtocolFailure,
+    MCPTimeoutFailure,
+)
+from ..hygiene import clean_text
+from ..outcomes import Outcome
+
+MESSAGE_LIMIT = 2_000
+FAULT_KEY = "converser/fault"
+"""Where the HTTP guard puts what it knows of a fault, in the data of a JSON-RPC error."""
+
+_CONNECTION_CLOSED = -32000
+_REQUEST_TIMEOUT = -32001
+_LOST_SESSION = ("session not found", "session terminated")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """Where a failure happened: the server, and what was being done."""
+
+    server: str
+    transport: str
+    stage: Literal["connect", "list", "call"]
+    tool: str = ""
+    quote: Callable[[], str] = str
+    """Gives the server's last words, where they are known."""
+
+    @property
+    def epilogue(self) -> str:
+        """What the server itself said before it died."""
+        return self.quote()
+
+    def at(self) -> dict[str, Any]:
+        """The attributes that every failure carries."""
+        return {"server": self.server, "transport": self.transport, "tool": self.tool}
+
+    def describe(self) -> str:
+        """`Tool 'x' of server 'y'`, or `Server 'y'`."""
+        prefix = f"Tool {self.tool!r} of server" if self.tool else "Server"
+        return f"{prefix} {self.server!r} ({self.transport})"
+
+
+def translate_failure(failure: BaseException, site: Site) -> MCPFailure:
+    """One failure of our family for whatever the SDK, the transport or the system raised."""
+    failure = unwrap_group(failure)
+    if isinstance(failure, MCPFailure):
+        return failure
+    if isinstance(failure, MCPError):
+        return _translate_rpc_error(failure, site)
+    if isinstance(failure, TimeoutError):
+        return report_timeout(site, None)
+    if isinstance(failure, ValidationError):
+        return MCPProtocolFailure(
+            f"{site.describe()} sent a message that breaks the protocol:"
+            f" {_summarise_validation(failure)}.{site.epilogue}",
+            remedy="The call may have taken effect. Report this to the server's authors.",
+            cause=failure,
+            **site.at(),
+        )
+    if isinstance(failure, OSError):
+        return _report_unreachable(site, failure)
+    if type(failure).__module__.partition(".")[0] in ("httpx2", "httpcore2"):
+        return _report_unreachable(site, failure)
+    words = clean_text(str(failure) or type(failure).__name__, limit=MESSAGE_LIMIT)
+    return MCPProtocolFailure(
+        f"{site.describe()} cannot be used: {words}.{site.epilogue}", cause=failure, **site.at()
+    )
+
+
+def unwrap_group(failure: BaseException) -> BaseException:
+    """The first real failure inside nested exception groups."""
+    while (parts := getattr(failure, "exceptions", None)) and isinstance(parts, tuple):
+        failure = cast("tuple[BaseException, ...]", parts)[0]
+    return failure
+
+
+def is_connection_lost(failure: BaseException) -> bool:
+    """Whether the session is gone, so that only a new connection helps."""
+    if not isinstance(failure, MCPError):
+        return False
+    message = failure.message.lower()
+    return (failure.code == _CONNECTION_CLOSED and message == "connection closed") or any(
+        words in message for words in _LOST_SESSION
+    )
+
+
+def report_timeout(site: Site, seconds: float | None) -> MCPTimeoutFailure:
+    """The server did not answer in time."""
+    limit = f" within {seconds:g} s" if seconds is not None else " in time"
+    remedies = {
+        "connect": "Check that it starts by hand, or raise `connect_timeout`.",
+        "list": "Raise the timeout, or ask the server's authors.",
+        "call": "The call was cancelled. Try it with less work, or raise the timeout.",
+    }
+    return MCPTimeoutFailure(
+        f"{site.describe()} did not answer{limit}.{site.epilogue}",
+        remedy=remedies[site.stage],
+        outcome=Outcome.TIMED_OUT,
+        **site.at(),
+    )
+
+
+def _translate_rpc_error(failure: MCPError, site: Site) -> MCPFailure:
+    data: Any = failure.data
+    if isinstance(data, Mapping) and FAULT_KEY in data:
+        return _report_http_fault(cast("Mapping[str, Any]", data[FAULT_KEY]), failure, site)
+    if is_connection_lost(failure):
+        return _report_lost(site, failure)
+    if failure.code == _REQUEST_TIMEOUT and "timed out" in failure.message:
+        return report_timeout(site, None)
+    words = clean_text(failure.message, limit=MESSAGE_LIMIT)
+    if site.stage == "call":
+        return MCPExecutionFailure(
+            f"{site.describe()} answered with error {failure.code}: {words}",
+            cause=failure,
+            code=failure.code,
+            **site.at(),
+        )
+    return MCPProtocolFailure(
+        f"{site.describe()} refused to {site.stage}: {words} (error {failure.code}).{site.epilogue}",
+        cause=failure,
+        **site.at(),
+    )
+
+
+def _report_lost(site: Site, cause: BaseException) -> MCPConnectionFailure:
+    """A connection that ended while a request was under way: nobody knows what became of it."""
+    if site.stage != "call":
+        return MCPConnectionFailure(
+            f"{site.describe()} closed the connection.{site.epilogue}",
+            remedy="Start it by hand to see why.",
+            cause=cause,
+            **site.at(),
+        )
+    return MCPConnectionFailure(
+        f"The connection to server {site.server!r} ({site.transport}) was lost while tool"
+        f" {site.tool!r} was running: its outcome is unknown.{site.epilogue}",
+        remedy="Check whether it took effect before you call it again.",
+        cause=cause,
+        outcome=Outcome.UNKNOWN,
+        **site.at(),
+    )
+
+
+def _report_http_fault(
+    fault: Mapping[str, Any], cause: MCPError, site: Site
+) -> MCPConnectionFailure:
+    """A fault that the HTTP guard saw: a status, or a network error."""
+    status = fault.get("status")
+    if status is None:
+        return _report_network_fault(fault, cause, site)
+    words = f"{site.describe()} answered with HTTP status {status}."
+    if wait := fault.get("retry_after"):
+        words += f" It asks to wait {clean_text(str(wait), limit=40)} s."
+    if status in (401, 403):
+        remedy = "Check its `headers`: a token is missing, wrong or expired."
+    elif status == 404:
+        remedy = "Check its `url`."
+    elif status == 429 or status >= 500:
+        remedy = "Try again later."
+    else:
+        remedy = "Check its `url` and `headers`."
+    return MCPConnectionFailure(words, remedy=remedy, cause=cause, **site.at())
+
+
+def _report_network_fault(
+    fault: Mapping[str, Any], cause: MCPError, site: Site
+) -> MCPConnectionFailure:
+    if fault.get("sent", True) and site.stage == "call":
+        return _report_lost(site, cause)
+    return MCPConnectionFailure(
+        f"{site.describe()} cannot be reached: {clean_text(str(fault.get('text')), limit=300)}.",
+        remedy="Check that it runs, and its `url`.",
+        cause=cause,
+        **site.at(),
+    )
+
+
+def _report_unreachable(site: Site, failure: BaseException) -> MCPConnectionFailure:
+    if isinstance(failure, FileNotFoundError):
+        remedy = "Install it, or correct its `command` or `cwd`."
+    elif isinstance(failure, PermissionError):
+        remedy = "Make its `command` executable."
+    else:
+        remedy = "Check that it runs, and its configuration."
+    words = clean_text(str(failure) or type(failure).__name__, limit=MESSAGE_LIMIT)
+    return MCPConnectionFailure(
+        f"{site.describe()} cannot be reached: {words}.{site.epilogue}",
+        remedy=remedy,
+        cause=failure,
+        **site.at(),
+    )
+
+
+def _summarise_validation(failure: ValidationError) -> str:
+    """The first few problems, without the data itself: it may be large, or secret."""
+    problems = failure.errors(include_url=False, include_input=False, include_context=False)
+    shown = [f"{'.'.join(map(str, p['loc'])) or 'message'}: {p['msg']}" for p in problems[:3]]
+    more = f" (and {len(problems) - 3} more)" if len(problems) > 3 else ""
+    return clean_text("; ".join(shown), limit=500) + more

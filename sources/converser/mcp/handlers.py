@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a server may ask of us during a call: a person's input. The same handler serves both eras."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import mcp_types as wire
+from mcp.client.session import ClientRequestContext, ElicitationFnT
+
+from ..hygiene import clean_text
+from ..immutables import EMPTY, freeze
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Elicitation:
+    """A server's question to a person: a form by its JSON Schema, or a page to visit by its URL."""
+
+    server: str
+    message: str
+    form: Mapping[str, Any] | None = None
+    url: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ElicitationAnswer:
+    """What the person did with the question."""
+
+    action: Literal["accept", "decline", "cancel"] = "accept"
+    values: Mapping[str, Any] = field(default=EMPTY)
+
+
+ElicitationHandler = Callable[[Elicitation], Awaitable[ElicitationAnswer]]
+
+
+def adapt_elicitation(server: str, handler: ElicitationHandler) -> ElicitationFnT:
+    """The SDK's callback for a handler of ours."""
+
+    async def answer(
+        context: ClientRequestContext, params: wire.ElicitRequestParams
+    ) -> wire.ElicitResult | wire.ErrorData:
+        message = clean_text(params.message)
+        if isinstance(params, wire.ElicitRequestURLParams):
+            question = Elicitation(server=server, message=message, url=params.url)
+        else:
+            form = freeze(params.requested_schema)
+            question = Elicitation(server=server, message=message, form=form)
+        given = await handler(question)
+        content = dict(given.values) if given.action == "accept" and question.url is None else None
+        return wire.ElicitResult(action=given.action, content=content)
+
+    return answer

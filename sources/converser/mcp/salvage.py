@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The SDK rejects a message whole for one bad part; here the good part is saved, and the bad part told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import mcp_types as wire
+from mcp_types import methods
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import BaseModel, ValidationError
+
+from ..hygiene import clean_text
+from .results import ODD_BLOCKS_KEY, ODD_STRUCTURED_KEY
+
+Report = Callable[[str], None]
+
+_BLOCKS: dict[str, type[BaseModel]] = {
+    "text": wire.TextContent,
+    "image": wire.ImageContent,
+    "audio": wire.AudioContent,
+    "resource": wire.EmbeddedResource,
+    "resource_link": wire.ResourceLink,
+}
+
+
+def salvage_listing(result: dict[str, Any], version: str, report: Report) -> dict[str, Any]:
+    """Keeps the tools that are valid one by one."""
+    if (tools := as_list(result.get("tools"))) is None:
+        return result
+    kept: list[Any] = []
+    for index, tool in enumerate(tools):
+        try:
+            methods.validate_server_result("tools/list", version, {**result, "tools": [tool]})
+        except ValidationError as failure:
+            report(_describe_tool(tool, index, failure))
+        else:
+            kept.append(tool)
+    return {**result, "tools": kept}
+
+
+def salvage_outcome(result: dict[str, Any], version: str) -> dict[str, Any]:
+    """Moves what a result of a call may not have into its metadata, where our mapping finds it."""
+    if "inputRequests" in result or "requestState" in result:
+        return result
+    odd = _pick_odd_blocks(as_list(result.get("content")) or [])
+    meta: dict[str, Any] = {ODD_BLOCKS_KEY: odd} if odd else {}
+    modern = version in MODERN_PROTOCOL_VERSIONS
+    structured = result.get("structuredContent")
+    if not modern and structured is not None and not isinstance(structured, dict):
+        meta[ODD_STRUCTURED_KEY] = structured
+    if not meta and "content" in result and (not modern or "resultType" in result):
+        return result
+    return _rewrite(result, meta)
+
+
+def _rewrite(result: dict[str, Any], meta: dict[str, Any]) -> dict[str, Any]:
+    """A copy of a result without its odd parts, which its metadata carries instead."""
+    taken = {index for index, _ in meta.get(ODD_BLOCKS_KEY, ())}
+    rewritten = {"content": [], "resultType": "complete", **result}
+    if (content := as_list(rewritten["content"])) is not None:
+        rewritten["content"] = [b for index, b in enumerate(content) if index not in taken]
+    if ODD_STRUCTURED_KEY in meta:
+        del rewritten["structuredContent"]
+    if meta:
+        rewritten["_meta"] = {**(result.get("_meta") or {}), **meta}
+    return rewritten
+
+
+def as_list(value: Any) -> list[Any] | None:
+    """A JSON array, or nothing."""
+    return cast("list[Any]", value) if isinstance(value, list) else None
+
+
+def as_dictionary(value: Any) -> dict[str, Any] | None:
+    """A JSON object, or nothing."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+
+
+def _pick_odd_blocks(content: list[Any]) -> list[tuple[int, Any]]:
+    """The blocks that the SDK would reject, with their places."""
+    return [(index, block) for index, block in enumerate(content) if not _is_sound(block)]
+
+
+def _is_sound(block: Any) -> bool:
+    if (fields := as_dictionary(block)) is None:
+        return False
+    kind = fields.get("type")
+    if kind == "text" and len(fields) == 2 and type(fields.get("text")) is str:
+        return True  # the common case, at once
+    if not isinstance(kind, str) or (model := _BLOCKS.get(kind)) is None:
+        return False
+    try:
+        model.model_validate(block, by_name=False)
+    except ValidationError:
+        return False
+    return True
+
+
+def _describe_tool(tool: Any, index: int, failure: ValidationError) -> str:
+    name = (as_dictionary(tool) or {}).get("name")
+    label = repr(clean_text(name, limit=100)) if isinstance(name, str) else f"number {index + 1}"
+    problem = failure.errors(include_url=False, include_input=False)[0]
+    place = ".".join(str(part) for part in problem["loc"][2:]) or "definition"
+    return f"Tool {label} was left out: its {place} is not valid ({problem['msg']})."

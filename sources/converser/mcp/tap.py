@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stands between a transport and the SDK: sees the end of the stream, and has bad messages salvaged."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import Any
+
+import anyio
+import mcp_types as wire
+from mcp.client import Transport
+from mcp.shared.message import SessionMessage
+from typing_extensions import Self
+
+from .salvage import salvage_listing, salvage_outcome
+
+_WATCHED = frozenset({"tools/list", "tools/call"})
+
+
+class Tap:
+    """Remembers what was asked, so that each answer can be salvaged by its method."""
+
+    def __init__(self, on_lost: Callable[[], None]) -> None:
+        self.version = "2025-11-25"
+        self.salvages_listings = False
+        self.remarks: list[str] = []
+        self._on_lost = on_lost
+        self._asked: dict[wire.RequestId, str] = {}
+
+    @asynccontextmanager
+    async def around(self, transport: Transport) -> AsyncGenerator[tuple[Any, Any], None]:
+        """The transport with this tap on both of its streams."""
+        async with transport as (read, write):
+            yield _TappedRead(read, self), _TappedWrite(write, self)
+
+    def note(self, item: SessionMessage) -> None:
+        """Remembers the method of a request that goes out."""
+        message = item.message
+        if isinstance(message, wire.JSONRPCRequest) and message.method in _WATCHED:
+            self._asked[message.id] = message.method
+
+    def treat(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
+        """Salvages an answer that comes in."""
+        if isinstance(item, Exception):
+            return item
+        message = item.message
+        if not isinstance(message, wire.JSONRPCResponse | wire.JSONRPCError) or message.id is None:
+            return item
+        method = self._asked.pop(message.id, None)
+        if method is None or isinstance(message, wire.JSONRPCError):
+            return item
+        if method == "tools/call":
+            result = salvage_outcome(message.result, self.version)
+        elif self.salvages_listings:
+            result = salvage_listing(message.result, self.version, self.remarks.append)
+        else:
+            return item
+        if result is not message.result:
+            item.message = message.model_copy(update={"result": result})
+        return item
+
+    def lose(self) -> None:
+        """Tells the owner that the stream has ended."""
+        self._on_lost()
+
+
+class _TappedStream:
+    """What both tapped streams share: they close with, and otherwise are, the stream inside."""
+
+    def __init__(self, inner: Any, tap: Tap) -> None:
+        self._inner = inner
+        self._tap = tap
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    async def __aenter__(self) -> Self:
+        await self._inner.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool | None:
+        return await self._inner.__aexit__(kind, value, traceback)
+
+
+class _TappedRead(_TappedStream):
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            item = await self._inner.__anext__()
+        except (StopAsyncIteration, anyio.ClosedResourceError):
+            self._tap.lose()
+            raise
+        return self._tap.treat(item)
+
+    async def receive(self) -> SessionMessage | Exception:
+        try:
+            item = await self._inner.receive()
+        except (anyio.EndOfStream, anyio.ClosedResourceError):
+            self._tap.lose()
+            raise
+        return self._tap.treat(item)
+
+
+class _TappedWrite(_TappedStream):
+    async def send(self, item: SessionMessage) -> None:
+        self._tap.note(item)
+        await self._inner.send(item)

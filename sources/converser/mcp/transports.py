@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Opens the SDK's transports with the settings that they need to live long."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from mcp.client.sse import sse_client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+
+from .guard import GuardedTransport
+from .stderr import StderrRing
+
+Streams = tuple[Any, Any]
+OpenedTransport = AbstractAsyncContextManager[Streams]
+
+_EVENT_SIZE_MAX = 128 * 1024 * 1024
+_HTTP_PATIENCE = 30.0
+_A_DAY = 86_400.0
+
+
+@asynccontextmanager
+async def open_stdio(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    cwd: str | Path | None,
+    ring: StderrRing,
+) -> AsyncGenerator[Streams, None]:
+    """Starts a server process; it sees a few harmless variables, and those that are given."""
+    parameters = StdioServerParameters(
+        command=command[0],
+        args=list(command[1:]),
+        env=dict(environment),
+        cwd=cwd,
+        encoding_error_handler="replace",
+    )
+    with ring.open() as errlog:
+        async with stdio_client(parameters, errlog=errlog) as streams:
+            errlog.close()  # the server has its own copy; ours would hide its end
+            yield streams
+
+
+@asynccontextmanager
+async def open_http(url: str, headers: Mapping[str, str]) -> AsyncGenerator[Streams, None]:
+    """Opens streamable HTTP; how long an answer may take is for our own deadlines to say."""
+    client = httpx2.AsyncClient(
+        transport=GuardedTransport(httpx2.AsyncHTTPTransport()),
+        headers=dict(headers),
+        timeout=httpx2.Timeout(_HTTP_PATIENCE, read=None),
+    )
+    async with (
+        client,
+        streamable_http_client(
+            url, http_client=client, max_sse_event_size=_EVENT_SIZE_MAX
+        ) as streams,
+    ):
+        yield streams
+
+
+def open_sse(url: str, headers: Mapping[str, str]) -> OpenedTransport:
+    """Opens HTTP with server-sent events, which older servers speak."""
+    return sse_client(url, headers=dict(headers), timeout=_HTTP_PATIENCE, sse_read_timeout=_A_DAY)

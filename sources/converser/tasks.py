@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Starts a task that belongs to nobody's task group, on asyncio and on trio."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+_running: set[asyncio.Task[None]] = set()
+
+
+def spawn(work: Callable[[], Coroutine[Any, Any, None]], name: str) -> None:
+    """Runs `work`, which must not raise, beside everything else; the loop's end cancels it."""
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        _spawn_on_trio(work, name)
+        return
+    task = loop.create_task(work(), name=name)
+    _running.add(task)  # the loop itself holds tasks weakly
+    task.add_done_callback(_running.discard)
+
+
+def _spawn_on_trio(work: Callable[[], Coroutine[Any, Any, None]], name: str) -> None:
+    import trio  # pyright: ignore[reportMissingImports]
+
+    trio.lowlevel.spawn_system_task(work, name=name)  # pyright: ignore[reportUnknownMemberType]
