@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A bare JSON-RPC server over stdio, without any SDK, for what a well-behaved library would not let through.
+
+`python raw.py SCENARIO`. It speaks the handshake of 2025-06-18; its tool `good` works in every scenario
+that lists it, whatever else is wrong.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+JSON = dict[str, Any]
+
+EMPTY_OBJECT: JSON = {"type": "object", "properties": {}}
+
+
+def tool(name: str, schema: JSON | None = None, **others: Any) -> JSON:
+    """Define a tool as it looks on the wire."""
+    return {"name": name, "inputSchema": EMPTY_OBJECT if schema is None else schema, **others}
+
+
+GOOD = tool("good", description="Works.")
+ALSO_GOOD = tool("also_good", description="Works as well.")
+
+
+class Scenario:
+    """A server without fault; each scenario spoils one thing."""
+
+    def list_tools(self, cursor: str | None) -> JSON:
+        """Answer `tools/list`."""
+        return {"tools": [GOOD, ALSO_GOOD]}
+
+    def call_tool(self, name: str, arguments: JSON) -> JSON:
+        """Answer `tools/call`."""
+        return {"content": [{"type": "text", "text": f"{name} was called"}]}
+
+    def answer(self, method: str, parameters: JSON) -> JSON | None:
+        """Answer any request; None where the method is unknown."""
+        if method == "initialize":
+            return {
+                "protocolVersion": "2025-06-18",
+                "capabilities": {"tools": {}},
+                "serverInfo": {"name": "raw", "version": "1"},
+            }
+        if method == "ping":
+            return {}
+        if method == "tools/list":
+            return self.list_tools(parameters.get("cursor"))
+        if method == "tools/call":
+            return self.call_tool(parameters["name"], parameters.get("arguments") or {})
+        return None
+
+
+class EmptySchema(Scenario):
+    """One tool among good ones has `{}` as its input schema."""
+
+    def list_tools(self, cursor: str | None) -> JSON:
+        return {"tools": [GOOD, tool("spoiled", {}), ALSO_GOOD]}
+
+
+class BrokenSchema(Scenario):
+    """Two tools among good ones have schemas that no validator can compile."""
+
+    def list_tools(self, cursor: str | None) -> JSON:
+        wrong_type = {"type": "object", "properties": {"a": {"type": "strnig"}}}
+        wrong_pattern = {"type": "object", "properties": {"a": {"pattern": "("}}}
+        spoiled = [tool("wrong_type", wrong_type), tool("wrong_pattern", wrong_pattern)]
+        return {"tools": [GOOD, *spoiled, ALSO_GOOD]}
+
+
+class MalformedTools(Scenario):
+    """Things that are not tools at all stand among good ones."""
+
+    def list_tools(self, cursor: str | None) -> JSON:
+        nameless = {"inputSchema": EMPTY_OBJECT}
+        schemaless = {"name": "schemaless"}
+        return {"tools": [GOOD, nameless, schemaless, None, "text", ALSO_GOOD]}
+
+
+class DuplicateNames(Scenario):
+    """Two tools have one name, on two pages."""
+
+    def list_tools(self, cursor: str | None) -> JSON:
+        if cursor is None:
+            return {"tools": [GOOD, tool("twin", description="first")], "nextCursor": "2"}
+        return {"tools": [tool("twin", description="second"), ALSO_GOOD]}
+
+
+class StuckCursor(Scenario):
+    """The cursor never advances."""
+
+    def list_tools(self, cursor: str | None) -> JSON:
+        return {"tools": [GOOD], "nextCursor": "again"}
+
+
+class EndlessPages(Scenario):
+    """Every page has a new tool, and there is always another page."""
+
+    def list_tools(self, cursor: str | None) -> JSON:
+        number = int(cursor or 0)
+        page = [tool(f"tool_{number}")] if number else [GOOD]
+        return {"tools": page, "nextCursor": str(number + 1)}
+
+
+class EndlessEmptyPages(Scenario):
+    """After the first page there are only empty ones, without end."""
+
+    def list_tools(self, cursor: str | None) -> JSON:
+        number = int(cursor or 0)
+        return {"tools": [] if number else [GOOD], "nextCursor": str(number + 1)}
+
+
+class UnknownContent(Scenario):
+    """`good` gives text, and a block of a kind that does not exist yet."""
+
+    def call_tool(self, name: str, arguments: JSON) -> JSON:
+        hologram = {"type": "hologram", "data": "AAEC", "depth": 3}
+        return {"content": [{"type": "text", "text": "known"}, hologram]}
+
+
+class MissingContent(Scenario):
+    """A result has no `content`."""
+
+    def call_tool(self, name: str, arguments: JSON) -> JSON:
+        return {"structuredContent": {"answer": 42}} if arguments.get("structured") else {}
+
+
+class Noise(Scenario):
+    """Lines that are not JSON come before each answer."""
+
+    def answer(self, method: str, parameters: JSON) -> JSON | None:
+        print("Starting up… 100 % done\n{not json}", flush=True)
+        return super().answer(method, parameters)
+
+
+class Mute(Scenario):
+    """`good` is never answered; all else is."""
+
+    def call_tool(self, name: str, arguments: JSON) -> JSON:
+        if name != "good":
+            return super().call_tool(name, arguments)
+        raise _NoAnswer
+
+
+class Deaf(Scenario):
+    """Nothing is ever answered, not even the handshake."""
+
+    def answer(self, method: str, parameters: JSON) -> NoReturn:
+        raise _NoAnswer
+
+
+class _NoAnswer(Exception):
+    """Not answering is the answer."""
+
+
+SCENARIOS: dict[str, Callable[[], Scenario]] = {
+    "sound": Scenario,
+    "empty-schema": EmptySchema,
+    "broken-schema": BrokenSchema,
+    "malformed-tools": MalformedTools,
+    "duplicate-names": DuplicateNames,
+    "stuck-cursor": StuckCursor,
+    "endless-pages": EndlessPages,
+    "endless-empty-pages": EndlessEmptyPages,
+    "unknown-content": UnknownContent,
+    "missing-content": MissingContent,
+    "noise": Noise,
+    "mute": Mute,
+    "deaf": Deaf,
+}
+
+
+def _reply(scenario: Scenario, request: JSON) -> JSON:
+    envelope = {"jsonrpc": "2.0", "id": request["id"]}
+    result = scenario.answer(request["method"], request.get("params") or {})
+    if result is None:
+        error = {"code": -32601, "message": f"Method not found: {request['method']}"}
+        return {**envelope, "error": error}
+    return {**envelope, "result": result}
+
+
+def main() -> None:
+    """Answer each line of standard input until it ends."""
+    scenario = SCENARIOS[sys.argv[1] if len(sys.argv) > 1 else "sound"]()
+    for line in sys.stdin:
+        message = json.loads(line)
+        if "id" not in message or "method" not in message:
+            continue
+        try:
+            reply = _reply(scenario, message)
+        except _NoAnswer:
+            continue
+        print(json.dumps(reply), flush=True)
+
+
+if __name__ == "__main__":
+    main()
