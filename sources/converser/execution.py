@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the invocations of a turn, so that each ends in exactly one result canister, whatever happens."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+
+from .canisters import InvocationCanister, ResultCanister
+from .contents import TextualContent
+from .ensembles import suggest_name
+from .events import (
+    Announce,
+    InvocationCompleted,
+    InvocationProgressed,
+    InvocationStarted,
+    Source,
+)
+from .exceptions import ArgumentsInvalidity, ToolExecutionFailure
+from .invokers import Context, InvocationResult, Invoker, describe_failure
+from .outcomes import Outcome
+from .policies import ApprovalRequest, Gate, Verdict
+
+_REPEATS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why an invocation is answered without being run."""
+
+    outcome: Outcome
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """The invocations of one turn, the tools that the model saw, and where the results go."""
+
+    invocations: Sequence[InvocationCanister]
+    invokers: Mapping[str, Invoker]
+    faults: Mapping[str, Fault]
+    deposit: Callable[[Sequence[ResultCanister]], None]
+    is_expired: Callable[[], bool]
+
+
+class Executor:
+    """Runs batches of invocations for one conversation: gated, in parallel, within bounds."""
+
+    def __init__(self, gate: Gate, announce: Announce, *, parallel: int) -> None:
+        self._gate = gate
+        self._announce = announce
+        self._limiter = anyio.CapacityLimiter(parallel)
+        self._failures: dict[tuple[str, Mapping[str, Any]], int] = {}
+
+    async def run(self, batch: Batch) -> None:
+        """Deposits one result for each invocation, in order; when it is cancelled, too."""
+        previous, self._failures = self._failures, {}
+        runs = [_Run(invocation, batch) for invocation in batch.invocations]
+        try:
+            async with anyio.create_task_group() as tasks:
+                for run in runs:
+                    tasks.start_soon(self._complete, run, previous)
+        finally:
+            for run in runs:
+                if run.result is None:
+                    self._settle(run, run.abandon(), previous)
+            batch.deposit([run.result for run in runs if run.result is not None])
+
+    async def _complete(self, run: _Run, previous: Mapping[Any, int]) -> None:
+        """Brings one invocation to its end; a failure is a result, and never leaves this place."""
+        try:
+            result = await self._perform(run)
+        except ToolExecutionFailure as failure:
+            result = run.fail(
+                failure.outcome,
+                str(failure),
+                contents=failure.contents,
+                structured=failure.structured,
+            )
+        except Exception as failure:
+            result = run.fail(Outcome.TOOL_ERROR, describe_failure(failure))
+        self._settle(run, result, previous)
+
+    async def _perform(self, run: _Run) -> ResultCanister:
+        """Checks, asks the gate, waits for a free place, and calls the tool."""
+        if run.fault is not None:
+            return run.fail(run.fault.outcome, run.fault.error)
+        if (invoker := run.invoker) is None:
+            return run.fail(Outcome.INVALID, _explain_absence(run))
+        arguments: Mapping[str, Any] = run.invocation.arguments
+        if not self._gate.is_open:
+            try:
+                arguments = invoker.gate.admit(arguments)
+            except ArgumentsInvalidity:
+                pass  # The call itself reports this, in the words of the tool; nobody is asked.
+            else:
+                request = ApprovalRequest(
+                    invocation=run.invocation, invoker=invoker, arguments=arguments
+                )
+                decision = await self._gate.decide(request)
+                if decision.verdict is not Verdict.ALLOW:
+                    return run.fail(Outcome.REFUSED, _explain_refusal(invoker, decision.reason))
+        async with self._limiter:
+            return await self._call(run, invoker, arguments)
+
+    async def _call(
+        self, run: _Run, invoker: Invoker, arguments: Mapping[str, Any]
+    ) -> ResultCanister:
+        """Calls the tool, and keeps the time; a connection keeps its own deadline."""
+        run.begun = time.perf_counter()
+        self._announce(
+            InvocationStarted(invocation=run.invocation, ensemble=run.ensemble, source=run.source)
+        )
+
+        async def progress(done: float, total: float | None, message: str | None) -> None:
+            self._announce(
+                InvocationProgressed(
+                    invocation=run.invocation,
+                    ensemble=run.ensemble,
+                    source=run.source,
+                    progress=done,
+                    total=total,
+                    message=message,
+                )
+            )
+
+        context = Context(on_progress=progress)
+        if (timeout := _find_local_timeout(invoker)) is None:
+            return run.succeed(await invoker(arguments, context=context))
+        with anyio.move_on_after(timeout):
+            return run.succeed(await invoker(arguments, context=context))
+        return run.fail(
+            Outcome.TIMED_OUT,
+            f"Tool {invoker.name!r} gave no result within {timeout:g} seconds and was stopped;"
+            " what it did until then may have taken effect.",
+        )
+
+    def _settle(self, run: _Run, result: ResultCanister, previous: Mapping[Any, int]) -> None:
+        """Gives the run its one result, points out a call that keeps failing, and announces it."""
+        if result.error is not None:
+            key = (run.invocation.name, run.invocation.arguments)
+            times = max(self._failures.get(key, 0), previous.get(key, 0)) + 1
+            self._failures[key] = times
+            if times >= _REPEATS:
+                result = run.fail(
+                    result.outcome,
+                    f"{result.error} This same call has now failed {times} times in a row. Do not"
+                    " repeat it: change the arguments, use another tool, or tell the user why it"
+                    " cannot be done.",
+                    contents=result.contents,
+                    structured=result.structured,
+                )
+        run.result = result
+        duration = 0.0 if run.begun is None else time.perf_counter() - run.begun
+        self._announce(
+            InvocationCompleted(
+                invocation=run.invocation,
+                ensemble=run.ensemble,
+                source=run.source,
+                result=result,
+                duration=duration,
+            )
+        )
+
+
+class _Run:
+    """One invocation on its way to its result."""
+
+    __slots__ = ("batch", "begun", "ensemble", "fault", "invocation", "invoker", "result", "source")
+
+    def __init__(self, invocation: InvocationCanister, batch: Batch) -> None:
+        self.invocation = invocation
+        self.batch = batch
+        self.fault = batch.faults.get(invocation.identifier)
+        self.invoker = batch.invokers.get(invocation.name)
+        self.ensemble: str
+        self.source: Source
+        self.ensemble, self.source = locate(self.invoker)
+        self.begun: float | None = None
+        self.result: ResultCanister | None = None
+
+    def succeed(self, result: InvocationResult) -> ResultCanister:
+        """The tool's result; our remarks on it stand behind the tool's own contents."""
+        remarks = tuple(TextualContent(text=f"Note: {remark}") for remark in result.remarks)
+        return ResultCanister(
+            invocation_identifier=self.invocation.identifier,
+            contents=(*result.contents, *remarks),
+            structured=result.structured,
+        )
+
+    def fail(
+        self, outcome: Outcome, error: str, *, contents: Sequence[Any] = (), structured: Any = None
+    ) -> ResultCanister:
+        """The result of an invocation that did not succeed."""
+        return ResultCanister(
+            invocation_identifier=self.invocation.identifier,
+            outcome=outcome,
+            error=error,
+            contents=tuple(contents),
+            structured=structured,
+        )
+
+    def abandon(self) -> ResultCanister:
+        """The result of an invocation that was cut off, by cancellation or at the time limit."""
+        expired = self.batch.is_expired()
+        cause = "The time of the conversation ran out" if expired else "The call was cancelled"
+        if self.begun is None:
+            state = "before it began, so that it had no effect."
+        else:
+            state = "before it ended; what it did until then may have taken effect."
+        outcome = Outcome.TIMED_OUT if expired else Outcome.CANCELLED
+        return self.fail(outcome, f"{cause} {state}")
+
+
+def locate(invoker: Invoker | None) -> tuple[str, Source]:
+    """The ensemble of a tool, and whether it is a local one."""
+    if invoker is None or (ensemble := invoker.ensemble) is None:
+        return "", "local"
+    return ensemble.name, "local" if ensemble.connection is None else "mcp"
+
+
+def _find_local_timeout(invoker: Invoker) -> float | None:
+    """The seconds that a local tool may take."""
+    if (ensemble := invoker.ensemble) is None or ensemble.connection is not None:
+        return None
+    configuration = ensemble.configuration
+    return configuration.tool_timeouts.get(invoker.tool.name, configuration.timeout)
+
+
+def _explain_absence(run: _Run) -> str:
+    names = run.batch.invokers
+    hint = suggest_name(run.invocation.name, names) if names else "No tools are available."
+    return f"There is no tool {run.invocation.name!r}. {hint}"
+
+
+def _explain_refusal(invoker: Invoker, reason: str) -> str:
+    return f"The call of {invoker.name!r} was refused, and not made. {reason}".rstrip()

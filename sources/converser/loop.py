@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The conversation loop: ask, invoke, append, until the model is done or a limit is reached."""
+
+from __future__ import annotations
+
+import json
+import math
+import uuid
+from collections.abc import Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import anyio
+
+from .canisters import InvocationCanister, Usage
+from .ensembles import Ensemble, gather_invokers
+from .events import (
+    Announce,
+    InvocationRequested,
+    MessageCompleted,
+    MessageFailed,
+    MessageStarted,
+    ReplyCompleted,
+)
+from .exceptions import ConverserFailure, ModelFailure
+from .execution import Batch, Executor, Fault, locate
+from .immutables import EMPTY
+from .invokers import Invoker, describe_failure
+from .outcomes import Outcome
+from .replies import Limits, Reply, StopReason
+from .turns import (
+    STOP_FILTERED,
+    STOP_LENGTH,
+    Call,
+    Controls,
+    Provider,
+    Transcript,
+    TurnCompleted,
+    TurnRequest,
+)
+
+_ENDINGS = {STOP_LENGTH: StopReason.TRUNCATED, STOP_FILTERED: StopReason.FILTERED}
+
+
+@dataclass(slots=True, kw_only=True)
+class Loop:
+    """One conversation on its way; it touches only what is new in each turn."""
+
+    transcript: Transcript
+    provider: Provider
+    executor: Executor
+    announce: Announce
+    ensembles: Sequence[Ensemble] = ()
+    controls: Controls = Controls()
+    limits: Limits = Limits()
+    _turns: int = 0
+    _calls: int = 0
+    _usage: Usage = Usage()
+    _identifiers: set[str] = field(default_factory=set[str])
+    _listings: tuple[Mapping[str, Invoker], ...] | None = None
+    _invokers: Mapping[str, Invoker] = field(default_factory=dict[str, Invoker])
+    _scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+
+    async def run(self) -> Reply:
+        """Runs to the end, and returns the new canisters; the transcript has them too."""
+        start = len(self.transcript)
+        reason = StopReason.TIME_LIMIT
+        seconds = self.limits.seconds
+        deadline = math.inf if seconds is None else anyio.current_time() + seconds
+        with anyio.CancelScope(deadline=deadline) as self._scope:
+            reason = await self._alternate()
+        canisters = tuple(self.transcript[start:])
+        reply = Reply(canisters=canisters, reason=reason, usage=self._usage)
+        self.announce(ReplyCompleted(reply=reply))
+        return reply
+
+    async def _alternate(self) -> StopReason:
+        """Asks and invokes in turn, until there is a reason to stop."""
+        limits = self.limits
+        while True:
+            if limits.turns is not None and self._turns >= limits.turns:
+                return StopReason.TURNS_LIMIT
+            spent = self._usage.tokens_in + self._usage.tokens_out
+            if limits.tokens is not None and spent >= limits.tokens:
+                return StopReason.TOKENS_LIMIT
+            self._survey_tools()
+            self._turns += 1
+            completed = await self._ask()
+            stop = completed.canister.stop_reason
+            if not completed.calls:
+                self.transcript.append(completed.canister)
+                return _ENDINGS.get(stop or "", StopReason.DONE)
+            if not await self._invoke(completed):
+                return StopReason.CALLS_LIMIT
+
+    def _survey_tools(self) -> None:
+        """Takes one consistent set of tools for the turn; the same set is the same object."""
+        listings = tuple(ensemble.invokers for ensemble in self.ensembles)
+        known = self._listings
+        if known is None or any(a is not b for a, b in zip(known, listings, strict=True)):
+            self._listings = listings
+            self._invokers = gather_invokers(self.ensembles)
+
+    async def _ask(self) -> TurnCompleted:
+        """Lets the provider take one turn."""
+        self.announce(MessageStarted(turn=self._turns, model=self.provider.name))
+        try:
+            completed = await self._take_turn()
+        except ConverserFailure as failure:
+            self._fail(failure)
+        except Exception as failure:
+            self._fail(
+                ModelFailure(
+                    f"The model {self.provider.name!r} failed: {describe_failure(failure)}"
+                ),
+                failure,
+            )
+        if (usage := completed.canister.usage) is not None:
+            self._usage = _add(self._usage, usage)
+        self.announce(MessageCompleted(turn=self._turns, canister=completed.canister))
+        return completed
+
+    async def _take_turn(self) -> TurnCompleted:
+        """Passes deltas on; only a stream that says that it is complete counts."""
+        request = TurnRequest(
+            canisters=self.transcript, invokers=self._invokers, controls=self.controls
+        )
+        async with aclosing(self.provider.stream_turn(request)) as items:
+            async for item in items:
+                if isinstance(item, TurnCompleted):
+                    return item
+                self.announce(item)
+        raise ModelFailure(
+            f"The answer of the model {self.provider.name!r} ended before it was complete.",
+            remedy="Nothing of it was used: try again.",
+        )
+
+    def _fail(self, failure: ConverserFailure, cause: Exception | None = None) -> NoReturn:
+        self.announce(MessageFailed(turn=self._turns, failure=failure))
+        raise failure from cause
+
+    async def _invoke(self, completed: TurnCompleted) -> bool:
+        """Runs the calls of a turn; False where the limit on calls refused some of them."""
+        self.transcript.append(completed.canister)
+        faults: dict[str, Fault] = {}
+        cut_off = completed.canister.stop_reason == STOP_LENGTH
+        invocations = [self._admit(call, faults, cut_off=cut_off) for call in completed.calls]
+        excess = self._refuse_excess(invocations, faults)
+        self.transcript.extend(invocations)
+        for invocation in invocations:
+            ensemble, source = locate(self._invokers.get(invocation.name))
+            self.announce(
+                InvocationRequested(invocation=invocation, ensemble=ensemble, source=source)
+            )
+        batch = Batch(
+            invocations=invocations,
+            invokers=self._invokers,
+            faults=faults,
+            deposit=self.transcript.extend,
+            is_expired=lambda: self._scope.cancel_called,
+        )
+        await self.executor.run(batch)
+        return not excess
+
+    def _admit(self, call: Call, faults: dict[str, Fault], *, cut_off: bool) -> InvocationCanister:
+        """Makes a canister of a call, under an identifier that no other has in this conversation."""
+        arguments, error = _interpret(call.arguments)
+        extras = {"malformed_arguments": call.arguments} if error else EMPTY
+        identifier = call.identifier
+        if not identifier or identifier in self._identifiers:
+            identifier = uuid.uuid4().hex
+        self._identifiers.add(identifier)
+        invocation = InvocationCanister(
+            identifier=identifier, name=call.name, arguments=arguments, extras=extras
+        )
+        if cut_off:
+            error = "Your message was cut off at the limit on tokens, so this call was not made."
+        if error:
+            faults[invocation.identifier] = Fault(Outcome.INVALID, error)
+        return invocation
+
+    def _refuse_excess(
+        self, invocations: Sequence[InvocationCanister], faults: dict[str, Fault]
+    ) -> bool:
+        """Refuses the calls over the limit, and says whether there were any."""
+        allowed = self.limits.calls
+        before, self._calls = self._calls, self._calls + len(invocations)
+        if allowed is None or self._calls <= allowed:
+            return False
+        for invocation in invocations[max(0, allowed - before) :]:
+            faults[invocation.identifier] = Fault(
+                Outcome.REFUSED, f"The limit of {allowed} calls was reached; it was not made."
+            )
+        return True
+
+
+def _add(one: Usage, other: Usage) -> Usage:
+    return Usage(
+        tokens_in=one.tokens_in + other.tokens_in,
+        tokens_out=one.tokens_out + other.tokens_out,
+        tokens_cached=one.tokens_cached + other.tokens_cached,
+    )
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _interpret(arguments: object) -> tuple[Mapping[str, Any], str]:
+    """The arguments as an object, or an empty one and what is wrong with them."""
+    if isinstance(arguments, str):
+        if not arguments.strip():
+            return EMPTY, ""
+        try:
+            arguments = json.loads(arguments, parse_constant=_refuse_constant)
+        except (ValueError, RecursionError) as failure:
+            return EMPTY, f"The arguments are not valid JSON: {failure}. Give one JSON object."
+    if isinstance(arguments, Mapping):
+        return arguments, ""  # pyright: ignore[reportUnknownVariableType]
+    kind = type(arguments).__name__
+    return EMPTY, f"The arguments are not a JSON object, but a {kind}. Give one JSON object."

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the loop gives to a provider for one turn, and what it gets back; all that both need to know."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, Union, overload
+
+from .canisters import AssistantCanister, Canister
+from .events import TextDelta, ThoughtDelta
+from .immutables import EMPTY, freeze
+from .invokers import Invoker
+
+STOP_LENGTH = "length"
+"""The `stop_reason` of an answer that was cut off at a limit on tokens."""
+
+STOP_FILTERED = "filtered"
+"""The `stop_reason` of an answer that the provider withheld."""
+
+
+class Transcript(Sequence[Canister]):
+    """A conversation that only grows, so that what was made of its beginning stays true.
+
+    Given to `converse` in place of a list, it is extended as the conversation goes, and is valid
+    however that ends, by cancellation too. Providers may keep translations of its first canisters.
+    """
+
+    __slots__ = ("__weakref__", "_canisters")
+
+    def __init__(self, canisters: Iterable[Canister] = ()) -> None:
+        self._canisters = list(canisters)
+
+    def __repr__(self) -> str:
+        return f"Transcript({self._canisters!r})"
+
+    def append(self, canister: Canister) -> None:
+        """Adds one canister at the end."""
+        self._canisters.append(canister)
+
+    def extend(self, canisters: Iterable[Canister]) -> None:
+        """Adds canisters at the end."""
+        self._canisters.extend(canisters)
+
+    def __len__(self) -> int:
+        return len(self._canisters)
+
+    def __iter__(self) -> Iterator[Canister]:
+        return iter(self._canisters)
+
+    @overload
+    def __getitem__(self, index: int) -> Canister: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Canister]: ...
+    def __getitem__(self, index: int | slice) -> Canister | list[Canister]:
+        return self._canisters[index]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Controls:
+    """How a model shall answer; None leaves it to the provider. `extras` go to it as they are."""
+
+    temperature: float | None = None
+    tokens_max: int | None = None
+    top_p: float | None = None
+    seed: int | None = None
+    extras: Mapping[str, Any] = field(default=EMPTY)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "extras", freeze(self.extras))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnRequest:
+    """One turn: the conversation so far (never copied), one consistent set of tools, and controls.
+
+    The same set of tools is the same mapping object, so that its translation can be kept.
+    """
+
+    canisters: Transcript
+    invokers: Mapping[str, Invoker]
+    controls: Controls = Controls()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A tool call as a model wrote it: the arguments may still be text, and may be nonsense."""
+
+    name: str
+    arguments: Mapping[str, Any] | str = field(default=EMPTY)
+    identifier: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnCompleted:
+    """The end of a turn, given only once the provider has said why the model stopped."""
+
+    canister: AssistantCanister
+    calls: tuple[Call, ...] = ()
+
+
+TurnItem = Union[TextDelta, ThoughtDelta, TurnCompleted]
+
+
+class Provider(Protocol):
+    """An LLM service: takes one turn at a time."""
+
+    @property
+    def name(self) -> str:
+        """How messages call it, such as `openai:gpt-5`."""
+        ...
+
+    def stream_turn(self, request: TurnRequest) -> AsyncGenerator[TurnItem, None]:
+        """Deltas as they come, then one `TurnCompleted`; raises `ModelFailure`."""
+        ...
+
+    async def close(self) -> None:
+        """Lets go of what it holds; does nothing the second time."""
+        ...

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Events: what happened, in order, for observers that can harm nothing; and as a stream."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+import anyio
+import pytest
+
+from converser.canisters import (
+    user,
+)
+from converser.ensembles import Ensemble
+from converser.events import (
+    InvocationCompleted,
+    InvocationProgressed,
+    InvocationRequested,
+    InvocationStarted,
+    MessageCompleted,
+    MessageFailed,
+    MessageStarted,
+    ReplyCompleted,
+    TextDelta,
+)
+from converser.exceptions import (
+    ModelFailure,
+)
+from converser.invokers import InvocationResult, Tool
+from converser.outcomes import Outcome
+from converser.policies import deny
+from converser.testing import ScriptedModel
+from converser.turns import Transcript
+from tests.conversations import (
+    assert_valid,
+    converse,
+    echo,
+    hang,
+    make_ensemble,
+    results_of,
+)
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_events_come_in_order_and_name_what_happened():
+    seen = []
+    model = ScriptedModel([[("echo", {"text": "hi"})], "Done."])
+    reply = await converse(model, ensembles=[make_ensemble(echo=echo)], events=seen.append)
+    assert [type(event) for event in seen] == [
+        MessageStarted,
+        MessageCompleted,
+        InvocationRequested,
+        InvocationStarted,
+        InvocationCompleted,
+        MessageStarted,
+        TextDelta,
+        MessageCompleted,
+        ReplyCompleted,
+    ]
+    done = seen[4]
+    assert (done.name, done.arguments) == ("echo", {"text": "hi"})
+    assert (done.ensemble, done.source) == ("local", "local")
+    assert done.result == reply[2]
+    assert done.duration > 0
+    assert (seen[0].turn, seen[5].turn, seen[0].model) == (1, 2, "scripted")
+    assert seen[-1].reply == reply
+
+
+async def test_an_ensemble_with_a_connection_is_told_apart_as_mcp():
+    class Connection:
+        remarks = ()
+
+        async def connect(self): ...
+
+        async def disconnect(self): ...
+
+        async def list_tools(self):
+            return [Tool(name="echo")]
+
+        async def call_tool(self, name, arguments, *, context):
+            await context.on_progress(1.0, 2.0, "half")
+            return InvocationResult()
+
+    seen = []
+    async with Ensemble("far", connection=Connection()) as ensemble:
+        model = ScriptedModel([[("echo", {})], "Done."])
+        await converse(model, ensembles=[ensemble], events=seen.append)
+    progress = next(event for event in seen if isinstance(event, InvocationProgressed))
+    assert (progress.ensemble, progress.source) == ("far", "mcp")
+    assert (progress.progress, progress.total, progress.message) == (1.0, 2.0, "half")
+
+
+async def test_a_refused_call_is_completed_but_never_started():
+    seen = []
+    model = ScriptedModel([[("echo", {})], "Oh."])
+    options = {"policies": [lambda *_: deny("no")], "events": seen.append}
+    await converse(model, ensembles=[make_ensemble(echo=echo)], **options)
+    kinds = [type(event) for event in seen]
+    assert InvocationStarted not in kinds
+    assert next(e for e in seen if isinstance(e, InvocationCompleted)).duration == 0
+
+
+async def test_a_raising_observer_harms_nothing_and_is_logged_once(caplog):
+    def explode(_):
+        raise RuntimeError("observer's own mistake")
+
+    with caplog.at_level(logging.WARNING, "converser"):
+        reply = await converse(ScriptedModel(["A long answer."]), events=explode)
+    assert reply.text == "A long answer."
+    assert len(caplog.records) == 1
+    assert "observer's own mistake" in caplog.text
+
+
+async def test_a_slow_plain_observer_is_pointed_out(caplog):
+    def dawdle(event):
+        if isinstance(event, MessageStarted):
+            time.sleep(0.15)
+
+    with caplog.at_level(logging.WARNING, "converser"):
+        await converse(ScriptedModel(["Hi."]), events=dawdle)
+    assert "make it async" in caplog.text
+
+
+async def test_an_async_observer_hears_everything_in_order_and_holds_up_nothing():
+    seen, ended = [], anyio.Event()
+
+    async def listen(event):
+        if not seen:
+            with anyio.fail_after(5):
+                await ended.wait()  # The conversation goes on while the observer waits.
+        seen.append(event)
+
+    async def finish(_):
+        ended.set()
+        return "done"
+
+    model = ScriptedModel([[("finish", {})], "Done."])
+    reply = await converse(model, ensembles=[make_ensemble(finish=finish)], events=listen)
+    assert reply.text == "Done."
+    assert isinstance(seen[0], MessageStarted)
+    assert seen[-1] == ReplyCompleted(reply=reply)
+
+
+async def test_an_async_observer_that_raises_or_never_returns_harms_nothing(caplog):
+    class Observer:
+        async def __call__(self, event):
+            if isinstance(event, MessageStarted):
+                raise RuntimeError("observer's own mistake")
+            await anyio.sleep_forever()
+
+    with caplog.at_level(logging.WARNING, "converser"):
+        reply = await converse(ScriptedModel(["Hi."]), events=Observer())
+    assert reply.text == "Hi."
+    assert "observer's own mistake" in caplog.text
+
+
+async def test_a_model_failure_under_an_async_observer_is_raised_plainly():
+    async def listen(_): ...
+
+    with pytest.raises(ModelFailure, match="no turn left"):
+        await converse(ScriptedModel([]), events=listen)
+
+
+async def test_stream_gives_the_same_events_and_the_same_reply_as_converse():
+    script = [[("echo", {"text": "hi"}), ("nope", {})], "All is done."]
+    ensembles = [make_ensemble(echo=echo)]
+    heard, streamed = [], []
+    reply = await converse(ScriptedModel(script), ensembles=ensembles, events=heard.append)
+    with anyio.fail_after(10):
+        stream = ScriptedModel(script).stream([user("Hello")], ensembles=ensembles)
+        async for event in stream:
+            streamed.append(event)
+    assert [type(event) for event in streamed] == [type(event) for event in heard]
+    same = streamed[-1].reply
+    assert [type(c) for c in same] == [type(c) for c in reply]
+    assert (same.text, same.reason, same.usage) == (reply.text, reply.reason, reply.usage)
+
+
+async def test_stream_raises_what_converse_raises():
+    seen = []
+
+    async def read():
+        async for event in ScriptedModel([]).stream([user("Hello")]):
+            seen.append(event)
+
+    with anyio.fail_after(10), pytest.raises(ModelFailure, match="no turn left"):
+        await read()
+    assert isinstance(seen[-1], MessageFailed)
+
+
+async def test_events_are_streamed_while_a_call_still_runs():
+    release = anyio.Event()
+
+    async def wait(_):
+        await release.wait()
+        return "released"
+
+    model = ScriptedModel([[("wait", {})], "Done."])
+    with anyio.fail_after(10):
+        async for event in model.stream([user("Go")], ensembles=[make_ensemble(wait=wait)]):
+            if isinstance(event, InvocationStarted):
+                release.set()
+    assert event.reply.text == "Done."
+
+
+async def test_leaving_a_stream_cancels_its_calls_and_keeps_a_valid_transcript():
+    transcript = Transcript([user("Go")])
+    model = ScriptedModel([[("hang", {})], "Never said."])
+    stream = model.stream(transcript, ensembles=[make_ensemble(hang=hang)])
+    with anyio.fail_after(10):
+        async for event in stream:
+            if isinstance(event, InvocationStarted):
+                break
+        await stream.aclose()
+    assert_valid(transcript)
+    assert results_of(transcript)[0].outcome is Outcome.CANCELLED
+
+
+async def test_cancelling_the_reader_of_a_stream_cancels_the_conversation():
+    transcript, began = Transcript([user("Go")]), anyio.Event()
+
+    async def wait(_):
+        began.set()
+        return await hang(_)
+
+    async def read():
+        model = ScriptedModel([[("wait", {})]])
+        async for _ in model.stream(transcript, ensembles=[make_ensemble(wait=wait)]):
+            pass
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(read)
+        with anyio.fail_after(10):
+            await began.wait()
+        tasks.cancel_scope.cancel()
+    assert_valid(transcript)

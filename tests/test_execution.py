@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every invocation ends in exactly one result, and the model can learn from it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from converser.contents import TextualContent
+from converser.ensembles import Ensemble, EnsembleConfiguration
+from converser.exceptions import (
+    MCPConnectionFailure,
+    MCPTimeoutFailure,
+    ToolExecutionFailure,
+)
+from converser.invokers import InvocationResult, Tool
+from converser.models import Model
+from converser.outcomes import Outcome
+from converser.replies import StopReason
+from converser.testing import ScriptedModel
+from converser.turns import Call
+from tests.conversations import (
+    INTEGER_SCHEMA,
+    SpokenProvider,
+    assert_valid,
+    calling,
+    converse,
+    echo,
+    hang,
+    make_ensemble,
+    results_of,
+    saying,
+)
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize(
+    ("failure", "outcome", "words"),
+    [
+        (ValueError("no such city"), Outcome.TOOL_ERROR, "no such city"),
+        (
+            MCPTimeoutFailure("No answer in 3 s.", outcome=Outcome.TIMED_OUT),
+            Outcome.TIMED_OUT,
+            "No answer",
+        ),
+        (MCPConnectionFailure("The server is gone."), Outcome.TOOL_ERROR, "is gone"),
+        (
+            ToolExecutionFailure("Lost on the way.", outcome=Outcome.UNKNOWN),
+            Outcome.UNKNOWN,
+            "Lost",
+        ),
+        (asyncio.CancelledError(), Outcome.CANCELLED, "cancelled"),
+    ],
+    ids=["exception", "timeout", "connection", "unknown", "cancelled-from-within"],
+)
+async def test_a_failing_tool_becomes_a_result_and_the_conversation_goes_on(
+    failure, outcome, words
+):
+    async def break_down(_):
+        raise failure
+
+    model = ScriptedModel([[("break_down", {})], "I see."])
+    reply = await converse(model, ensembles=[make_ensemble(break_down=break_down)])
+    (result,) = results_of(reply)
+    assert result.outcome is outcome
+    assert words in result.error
+    assert reply.text == "I see."
+    assert reply.reason is StopReason.DONE
+
+
+async def test_what_a_failing_tool_had_to_say_is_kept():
+    contents = (TextualContent(text="Disk full"),)
+
+    async def save(_, __):
+        raise ToolExecutionFailure("It failed.", contents=contents, structured={"code": 28})
+
+    ensemble = Ensemble("local", tools=[(Tool(name="save"), save)])
+    reply = await converse(ScriptedModel([[("save", {})], "Oh."]), ensembles=[ensemble])
+    (result,) = results_of(reply)
+    assert (result.contents, result.structured) == (contents, {"code": 28})
+
+
+async def test_structured_data_and_remarks_reach_the_result():
+    async def measure(_, __):
+        return InvocationResult(structured={"n": 5}, remarks=("The schema was violated.",))
+
+    ensemble = Ensemble("local", tools=[(Tool(name="measure"), measure)])
+    reply = await converse(ScriptedModel([[("measure", {})], "5"]), ensembles=[ensemble])
+    (result,) = results_of(reply)
+    assert result.structured == {"n": 5}
+    assert result.text == "Note: The schema was violated."
+
+
+async def test_an_unknown_tool_name_is_answered_with_the_nearest():
+    model = ScriptedModel([[("ecko", {})], "Sorry."])
+    reply = await converse(model, ensembles=[make_ensemble(echo=echo)])
+    (result,) = results_of(reply)
+    assert result.outcome is Outcome.INVALID
+    assert "'ecko'" in result.error
+    assert "Did you mean 'echo'?" in result.error
+
+
+async def test_a_call_without_any_tools_is_answered():
+    reply = await converse(ScriptedModel([[("echo", {})], "Sorry."]))
+    assert "No tools are available" in results_of(reply)[0].error
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", '"x"', "null", "NaN", '{"n": NaN}', "[" * 100_000])
+async def test_arguments_that_are_no_json_object_are_invalid_and_kept(text):
+    model = ScriptedModel([[("echo", text)], "Sorry."])
+    reply = await converse(model, ensembles=[make_ensemble(echo=echo)])
+    (result,) = results_of(reply)
+    assert result.outcome is Outcome.INVALID
+    assert "Give one JSON object" in result.error
+    assert reply[1].arguments == {}
+    assert reply[1].extras == {"malformed_arguments": text}
+
+
+@pytest.mark.parametrize(("text", "expected"), [("", ""), (" ", ""), ('{"text": "hi"}', "hi")])
+async def test_arguments_as_text_are_read_and_none_at_all_is_an_empty_object(text, expected):
+    model = ScriptedModel([[("echo", text)], "Done."])
+    reply = await converse(model, ensembles=[make_ensemble(echo=echo)])
+    assert results_of(reply)[0].text == expected
+
+
+async def test_arguments_that_do_not_fit_the_schema_are_invalid():
+    async def double(_, arguments):
+        return InvocationResult(contents=(TextualContent(text=str(arguments["n"] * 2)),))
+
+    tool = Tool(name="double", arguments_schema=INTEGER_SCHEMA)
+    ensemble = Ensemble("local", tools=[(tool, double)])
+    model = ScriptedModel([[("double", {"n": "many"}), ("double", {"n": 4})], "8"])
+    reply = await converse(model, ensembles=[ensemble])
+    wrong, right = results_of(reply)
+    assert wrong.outcome is Outcome.INVALID
+    assert right.text == "8"
+
+
+async def test_a_local_tool_is_stopped_at_its_timeout():
+    configuration = EnsembleConfiguration(timeout=0.01)
+    ensemble = make_ensemble(hang=hang, configuration=configuration)
+    reply = await converse(ScriptedModel([[("hang", {})], "Too slow."]), ensembles=[ensemble])
+    (result,) = results_of(reply)
+    assert result.outcome is Outcome.TIMED_OUT
+    assert "'hang' gave no result within 0.01 seconds" in result.error
+    assert reply.text == "Too slow."
+
+
+async def test_calls_of_a_message_that_was_cut_off_are_not_made():
+    ran = []
+
+    async def record(arguments):
+        ran.append(arguments)
+        return ""
+
+    call = Call(name="record", arguments="{}")
+    provider = SpokenProvider(calling(call, stop_reason="length"), saying("Shorter."))
+    reply = await converse(Model(provider), ensembles=[make_ensemble(record=record)])
+    assert not ran
+    assert results_of(reply)[0].outcome is Outcome.INVALID
+    assert "cut off" in results_of(reply)[0].error
+
+
+async def test_calls_without_an_identifier_or_with_a_used_one_get_their_own():
+    twice = [Call(name="echo", identifier="call_1"), Call(name="echo", identifier="call_1")]
+    provider = SpokenProvider(calling(*twice, Call(name="echo")), saying("Done."))
+    reply = await converse(Model(provider), ensembles=[make_ensemble(echo=echo)])
+    assert reply[1].identifier == "call_1"
+    assert_valid(reply)
+
+
+async def test_the_same_failing_call_three_times_in_a_row_is_pointed_out():
+    attempt, other = [("fail", {"n": 1})], [("fail", {"n": 2})]
+
+    async def fail(_):
+        raise ValueError("never works")
+
+    model = ScriptedModel([attempt, attempt, other, attempt, attempt, attempt, attempt, "Enough."])
+    reply = await converse(model, ensembles=[make_ensemble(fail=fail)])
+    told = ["in a row" in result.error for result in results_of(reply)]
+    assert told == [False, False, False, False, False, True, True]
+    assert "never works" in results_of(reply)[5].error
+    assert "failed 3 times" in results_of(reply)[5].error
+
+
+async def test_a_success_between_ends_the_row_of_failures():
+    answers = iter([False, False, True, False, False])
+
+    async def flaky(_):
+        if not next(answers):
+            raise ValueError("not now")
+        return "yes"
+
+    model = ScriptedModel([*[[("flaky", {})]] * 5, "Done."])
+    reply = await converse(model, ensembles=[make_ensemble(flaky=flaky)])
+    assert not any("in a row" in (result.error or "") for result in results_of(reply))

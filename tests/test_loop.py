@@ -1,0 +1,362 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The loop: turns in order, limits, cancellation; every conversation ends valid."""
+
+from __future__ import annotations
+
+import asyncio
+
+import anyio
+import pytest
+
+from converser.canisters import (
+    Usage,
+    user,
+)
+from converser.events import (
+    InvocationCompleted,
+    MessageFailed,
+    TextDelta,
+)
+from converser.exceptions import (
+    ConfigurationFailure,
+    ModelFailure,
+    NameConflict,
+)
+from converser.models import Model
+from converser.outcomes import Outcome
+from converser.replies import Limits, StopReason
+from converser.testing import ScriptedModel
+from converser.turns import Call, Transcript
+from tests.conversations import (
+    SpokenProvider,
+    assert_valid,
+    calling,
+    converse,
+    echo,
+    hang,
+    make_ensemble,
+    results_of,
+    saying,
+)
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_invocations_of_a_turn_run_in_parallel_and_results_keep_the_models_order():
+    arrived, everyone = [], anyio.Event()
+
+    async def meet(arguments):
+        arrived.append(arguments["n"])
+        if len(arrived) == 5:
+            everyone.set()
+        await everyone.wait()
+        for _ in range(10 - arguments["n"]):  # The first called is the last to end.
+            await anyio.lowlevel.checkpoint()
+        return str(arguments["n"])
+
+    model = ScriptedModel([[("meet", {"n": n}) for n in range(5)], "Done."])
+    reply = await converse(model, ensembles=[make_ensemble(meet=meet)])
+    assert [result.text for result in results_of(reply)] == ["0", "1", "2", "3", "4"]
+    assert_valid(reply)
+
+
+async def test_no_more_invocations_run_at_once_than_the_limit():
+    running, most = 0, 0
+
+    async def work(_):
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        for _ in range(5):
+            await anyio.lowlevel.checkpoint()
+        running -= 1
+        return "done"
+
+    model = ScriptedModel([[("work", {"n": n}) for n in range(10)], "Done."])
+    await converse(model, ensembles=[make_ensemble(work=work)], limits=Limits(parallel=3))
+    assert most == 3
+
+
+async def test_the_given_list_is_left_alone_and_a_transcript_grows():
+    history = [user("Hello")]
+    reply = await converse(ScriptedModel(["Hi."]), history)
+    assert len(history) == 1
+    transcript = Transcript(history)
+    reply = await converse(ScriptedModel(["Hi."]), transcript)
+    assert list(transcript) == [*history, *reply]
+
+
+async def test_tools_are_taken_anew_for_each_turn_and_stay_the_same_object_while_unchanged():
+    ensemble = make_ensemble(echo=echo)
+
+    async def grow(_):
+        ensemble._adopt([(i.tool, i.invocable) for i in other.invokers.values()])
+        return "grown"
+
+    other = make_ensemble(echo=echo, late=echo)
+    grower = make_ensemble("grower", grow=grow)
+    model = ScriptedModel([[("echo", {})], [("grow", {})], [("late", {"text": "!"})], "Done."])
+    reply = await converse(model, ensembles=[ensemble, grower])
+    assert results_of(reply)[2].text == "!"
+    sets = [request.invokers for request in model.requests]
+    assert sets[0] is sets[1]
+    assert sets[2] is sets[3]
+    assert "late" not in sets[1]
+    assert "late" in sets[2]
+
+
+async def test_two_tools_of_one_name_are_refused_before_the_model_is_asked():
+    model = ScriptedModel(["Never said."])
+    ensembles = [make_ensemble("one", echo=echo), make_ensemble("two", echo=echo)]
+    with pytest.raises(NameConflict, match="'one' and 'two'"):
+        await converse(model, ensembles=ensembles)
+    assert not model.requests
+
+
+async def test_a_limit_on_turns_ends_the_loop_with_results_for_all_calls():
+    model = ScriptedModel([[("echo", {"text": str(n)})] for n in range(9)])
+    reply = await converse(model, ensembles=[make_ensemble(echo=echo)], limits=Limits(turns=3))
+    assert reply.reason is StopReason.TURNS_LIMIT
+    assert [result.text for result in results_of(reply)] == ["0", "1", "2"]
+    assert_valid(reply)
+
+
+async def test_a_limit_on_calls_refuses_the_rest_and_ends_the_loop():
+    model = ScriptedModel([[("echo", {"text": str(n)}) for n in range(2)]] * 9)
+    reply = await converse(model, ensembles=[make_ensemble(echo=echo)], limits=Limits(calls=3))
+    assert reply.reason is StopReason.CALLS_LIMIT
+    assert [result.outcome for result in results_of(reply)] == [
+        *[Outcome.SUCCESS] * 3,
+        Outcome.REFUSED,
+    ]
+    assert "limit of 3 calls" in results_of(reply)[3].error
+    assert_valid(reply)
+
+
+async def test_a_limit_on_calls_that_is_just_met_lets_the_model_answer():
+    model = ScriptedModel([[("echo", {})], "Done."])
+    reply = await converse(model, ensembles=[make_ensemble(echo=echo)], limits=Limits(calls=1))
+    assert (reply.reason, reply.text) == (StopReason.DONE, "Done.")
+
+
+async def test_a_limit_on_tokens_ends_the_loop_before_the_next_turn():
+    usage = Usage(tokens_in=8, tokens_out=2)
+    model = ScriptedModel([[("echo", {})]] * 9, usage=usage)
+    reply = await converse(model, ensembles=[make_ensemble(echo=echo)], limits=Limits(tokens=25))
+    assert reply.reason is StopReason.TOKENS_LIMIT
+    assert len(model.requests) == 3
+    assert_valid(reply)
+
+
+async def test_a_limit_on_time_stops_calls_and_keeps_what_was_completed():
+    model = ScriptedModel([[("echo", {"text": "quick"}), ("hang", {})], "Never said."])
+    ensemble = make_ensemble(echo=echo, hang=hang)
+    reply = await converse(model, ensembles=[ensemble], limits=Limits(seconds=0.05))
+    assert reply.reason is StopReason.TIME_LIMIT
+    quick, slow = results_of(reply)
+    assert quick.text == "quick"
+    assert slow.outcome is Outcome.TIMED_OUT
+    assert "time of the conversation ran out" in slow.error
+    assert_valid(reply)
+
+
+async def test_a_limit_on_time_stops_a_silent_model():
+    class Silent(SpokenProvider):
+        async def stream_turn(self, request):
+            await anyio.sleep_forever()
+            yield
+
+    reply = await converse(Model(Silent()), limits=Limits(seconds=0.01))
+    assert (reply.reason, len(reply)) == (StopReason.TIME_LIMIT, 0)
+    assert reply.text == ""
+
+
+@pytest.mark.parametrize(
+    ("stop_reason", "reason"),
+    [
+        ("stop", StopReason.DONE),
+        ("length", StopReason.TRUNCATED),
+        ("filtered", StopReason.FILTERED),
+        (None, StopReason.DONE),
+    ],
+)
+async def test_the_models_own_stop_reason_becomes_the_typed_one(stop_reason, reason):
+    reply = await converse(Model(SpokenProvider(saying("Well,", stop_reason))))
+    assert reply.reason is reason
+
+
+@pytest.mark.parametrize("wrong", [{"turns": -1}, {"seconds": -0.5}, {"parallel": 0}])
+def test_limits_that_make_no_sense_are_refused(wrong):
+    with pytest.raises(ConfigurationFailure, match=next(iter(wrong))):
+        Limits(**wrong)
+
+
+async def start_and_cancel(model, transcript, began, **options):
+    """Cancels `converse` once `began` is set."""
+    async with anyio.create_task_group() as tasks:
+
+        async def run():
+            await model.converse(transcript, **options)
+
+        tasks.start_soon(run)
+        with anyio.fail_after(10):
+            await began.wait()
+        tasks.cancel_scope.cancel()
+
+
+async def test_cancellation_stops_calls_keeps_what_was_completed_and_the_conversation_goes_on():
+    began, stopped = anyio.Event(), []
+
+    async def wait(_):
+        began.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            stopped.append(True)
+        return ""
+
+    ensemble = make_ensemble(echo=echo, wait=wait)
+    script = [
+        [("echo", {"text": "1"})],
+        [("echo", {"text": "2"}), ("wait", {}), ("wait", {"n": 1})],
+    ]
+    transcript = Transcript([user("Go on.")])
+    seen = []
+    await start_and_cancel(
+        ScriptedModel(script),
+        transcript,
+        began,
+        ensembles=[ensemble],
+        events=seen.append,
+        limits=Limits(parallel=1),
+    )
+    assert_valid(transcript)
+    assert stopped == [True]
+    outcomes = [result.outcome for result in results_of(transcript)]
+    assert outcomes == [Outcome.SUCCESS, Outcome.SUCCESS, Outcome.CANCELLED, Outcome.CANCELLED]
+    assert "may have taken effect" in results_of(transcript)[2].error
+    assert "had no effect" in results_of(transcript)[3].error
+    completed = [event.result for event in seen if isinstance(event, InvocationCompleted)]
+    assert sorted(r.identifier for r in completed) == sorted(
+        r.identifier for r in results_of(transcript)
+    )
+    transcript.append(user("And now?"))
+    reply = await converse(ScriptedModel(["Here we are."]), transcript)
+    assert reply.text == "Here we are."
+
+
+async def test_cancelling_a_plain_asyncio_task_leaves_a_valid_transcript_too():
+    began = anyio.Event()
+
+    async def wait(_):
+        began.set()
+        return await hang(_)
+
+    transcript = Transcript([user("Go.")])
+    model = ScriptedModel([[("wait", {})]])
+    ensembles = [make_ensemble(wait=wait)]
+    task = asyncio.create_task(model.converse(transcript, ensembles=ensembles))
+    with anyio.fail_after(10):
+        await began.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert_valid(transcript)
+    assert results_of(transcript)[0].outcome is Outcome.CANCELLED
+
+
+async def test_cancellation_while_the_model_speaks_closes_its_stream():
+    began, closed = anyio.Event(), []
+
+    class Silent(SpokenProvider):
+        async def stream_turn(self, request):
+            began.set()
+            try:
+                await anyio.sleep_forever()
+            finally:
+                closed.append(True)
+            yield
+
+    transcript = Transcript([user("Go.")])
+    await start_and_cancel(Model(Silent()), transcript, began)
+    assert closed == [True]
+    assert len(transcript) == 1
+
+
+async def test_a_failing_provider_is_a_model_failure_and_the_turn_can_be_tried_again():
+    provider = SpokenProvider(
+        calling(Call(name="echo")), [TextDelta(text="Well"), OSError("reset")], saying("Fine.")
+    )
+    transcript, seen = Transcript([user("Go.")]), []
+    model, ensembles = Model(provider), [make_ensemble(echo=echo)]
+    with pytest.raises(ModelFailure, match="'spoken' failed: OSError: reset") as caught:
+        await converse(model, transcript, ensembles=ensembles, events=seen.append)
+    assert isinstance(caught.value.__cause__, OSError)
+    assert isinstance(seen[-1], MessageFailed)
+    assert seen[-1].failure is caught.value
+    assert len(transcript) == 4
+    assert_valid(transcript)
+    assert (await converse(model, transcript, ensembles=ensembles)).text == "Fine."
+
+
+async def test_a_failure_of_the_providers_own_is_raised_as_it_is():
+    failure = ModelFailure("No key.", remedy="Set one.")
+    with pytest.raises(ModelFailure) as caught:
+        await converse(Model(SpokenProvider([failure])))
+    assert caught.value is failure
+
+
+async def test_a_stream_that_ends_without_completion_is_a_failure_and_not_an_answer():
+    transcript = Transcript([user("Go.")])
+    with pytest.raises(ModelFailure, match="ended before it was complete"):
+        await converse(Model(SpokenProvider([TextDelta(text="Half an ans")])), transcript)
+    assert len(transcript) == 1
+
+
+async def test_a_model_closes_its_provider():
+    provider = SpokenProvider(saying("Hi."))
+    async with Model(provider) as model:
+        assert (model.name, repr(model)) == ("spoken", "Model('spoken')")
+    assert provider.closed
+
+
+async def test_a_thousand_turns_touch_each_canister_once():
+    class Counting(Transcript):
+        touched = 0
+
+        def __iter__(self):
+            type(self).touched += len(self)
+            return super().__iter__()
+
+        def __getitem__(self, index):
+            got = super().__getitem__(index)
+            type(self).touched += len(got) if isinstance(index, slice) else 1
+            return got
+
+    class Translating(SpokenProvider):
+        """Translates only what is new, as a provider that keeps its translations does."""
+
+        def __init__(self):
+            super().__init__()
+            self.known = {}
+            self.sizes = []
+
+        async def stream_turn(self, request):
+            canisters = request.canisters
+            for canister in canisters[len(self.known) :]:
+                assert canister.identifier not in self.known
+                self.known[canister.identifier] = canister
+            self.sizes.append(len(canisters))
+            self.canisters = canisters
+            for item in calling(Call(name="echo")):
+                yield item
+
+    provider, transcript = Translating(), Counting([user("Go")])
+    options = {"ensembles": [make_ensemble(echo=echo)], "limits": Limits(turns=1000)}
+    with anyio.fail_after(60):
+        reply = await Model(provider).converse(transcript, **options)
+    assert len(reply) == 3000
+    assert provider.sizes == [1 + 3 * turn for turn in range(1000)]
+    assert provider.canisters is transcript
+    # Each canister is read once by the provider and once for the reply, and no more.
+    assert Counting.touched <= 2 * len(transcript)

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One gate stands in front of every invocation."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+
+from converser.contents import TextualContent
+from converser.ensembles import Ensemble
+from converser.invokers import Annotations, InvocationResult, Tool
+from converser.outcomes import Outcome
+from converser.policies import Decision, Verdict, allow, ask, deny
+from converser.testing import ScriptedModel
+from tests.conversations import (
+    INTEGER_SCHEMA,
+    assert_valid,
+    converse,
+    results_of,
+)
+
+pytestmark = pytest.mark.anyio
+
+
+def make_tools(**readers):
+    """Tools by name, each read-only, not, or silent on it."""
+
+    async def invoke(_, arguments):
+        return InvocationResult(contents=(TextualContent(text=f"ran {dict(arguments)}"),))
+
+    return Ensemble(
+        "local",
+        tools=[
+            (
+                Tool(
+                    name=name,
+                    arguments_schema=INTEGER_SCHEMA,
+                    annotations=Annotations(read_only=read_only),
+                ),
+                invoke,
+            )
+            for name, read_only in readers.items()
+        ],
+    )
+
+
+async def decide(*calls, tools=None, **options):
+    model = ScriptedModel([list(calls), "Done."])
+    reply = await converse(model, ensembles=[tools or make_tools(read=True, write=None)], **options)
+    assert_valid(reply)
+    return results_of(reply)
+
+
+async def test_a_denied_call_is_refused_with_the_reason():
+    def forbid(invoker, arguments):
+        return deny(f"Not {arguments['n']}.") if invoker.name == "write" else None
+
+    read, write = await decide(("read", {"n": 1}), ("write", {"n": 2}), policies=[forbid])
+    assert read.outcome is Outcome.SUCCESS
+    assert write.outcome is Outcome.REFUSED
+    assert "refused, and not made. Not 2." in write.error
+
+
+@pytest.mark.parametrize(
+    ("decisions", "outcome"),
+    [
+        ([allow(), deny("no")], Outcome.REFUSED),
+        ([deny("no"), allow()], Outcome.REFUSED),
+        ([None, allow()], Outcome.SUCCESS),
+        ([allow(), ask("sure?")], Outcome.REFUSED),
+        ([], Outcome.SUCCESS),
+        ([None], Outcome.SUCCESS),
+    ],
+)
+async def test_the_strictest_policy_is_followed_and_asking_nobody_is_a_refusal(decisions, outcome):
+    policies = [lambda *_, decision=decision: decision for decision in decisions]
+    (result,) = await decide(("write", {"n": 1}), policies=policies)
+    assert result.outcome is outcome
+
+
+async def test_by_default_the_approver_is_asked_for_all_but_read_only_tools_in_order():
+    asked = []
+
+    async def approve(request):
+        asked.append((request.invoker.name, dict(request.arguments), request.reason))
+        await anyio.lowlevel.checkpoint()
+        return request.arguments["n"] != 3
+
+    calls = [("write", {"n": "2"}), ("read", {"n": 1}), ("write", {"n": 3})]
+    first, second, third = await decide(*calls, approver=approve)
+    assert [name for name, _, _ in asked] == ["write", "write"]
+    assert [arguments for _, arguments, _ in asked] == [{"n": 2}, {"n": 3}]
+    assert "only reads" in asked[0][2]
+    assert [r.outcome for r in (first, second, third)] == [
+        Outcome.SUCCESS,
+        Outcome.SUCCESS,
+        Outcome.REFUSED,
+    ]
+    assert "did not approve" in third.error
+
+
+async def test_nobody_is_asked_about_arguments_that_are_invalid_anyway():
+    async def approve(request):
+        raise AssertionError("asked")
+
+    (result,) = await decide(("write", {"n": "many"}), approver=approve)
+    assert result.outcome is Outcome.INVALID
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome"),
+    [
+        (allow(), Outcome.SUCCESS),
+        (deny("Too dear."), Outcome.REFUSED),
+        (ask("?"), Outcome.REFUSED),
+        ("yes", Outcome.REFUSED),
+        (Decision(Verdict.ALLOW), Outcome.SUCCESS),
+    ],
+)
+async def test_an_approver_may_answer_with_a_decision_and_only_a_clear_yes_counts(answer, outcome):
+    async def approve(_):
+        return answer
+
+    (result,) = await decide(("write", {"n": 1}), approver=approve)
+    assert result.outcome is outcome
+
+
+async def test_a_policy_or_an_approver_that_raises_is_a_refusal():
+    def explode(*_):
+        raise RuntimeError("boom")
+
+    async def approve(_):
+        raise RuntimeError("boom")
+
+    (by_policy,) = await decide(("read", {"n": 1}), policies=[explode])
+    (by_approver,) = await decide(("write", {"n": 1}), approver=approve)
+    assert by_policy.outcome is by_approver.outcome is Outcome.REFUSED
+    assert "boom" in by_policy.error
