@@ -51,16 +51,27 @@ def is_there(path: str) -> bool:
 
 def setup() -> None:
     """Make `.venv` from the lock file, unless it is there and up to date."""
-    ingredients = LOCK.read_bytes() + (ROOT / "pyproject.toml").read_bytes() + sys.version.encode()
-    digest = hashlib.sha256(ingredients).hexdigest()
-    stamp = ENVIRONMENT / "made-from"
-    if stamp.exists() and stamp.read_text() == digest:
-        return
-    venv.create(ENVIRONMENT, clear=True, with_pip=True)
     install = (PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
-    run(*install, "--require-hashes", "--requirement", LOCK)
-    run(*install, "--no-deps", "--no-build-isolation", "--editable", ROOT)
-    stamp.write_text(digest)
+    packages = hashlib.sha256(LOCK.read_bytes() + sys.version.encode()).hexdigest()
+    if not is_stamped("packages", packages):
+        venv.create(ENVIRONMENT, clear=True, with_pip=True)
+        run(*install, "--require-hashes", "--requirement", LOCK)
+        stamp("packages", packages)
+    project = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
+    if not is_stamped("project", project):
+        run(*install, "--no-deps", "--no-build-isolation", "--editable", ROOT)
+        stamp("project", project)
+
+
+def is_stamped(name: str, digest: str) -> bool:
+    """Whether a part of the environment was made, to the end, from this."""
+    mark = ENVIRONMENT / f"{name}.made-from"
+    return mark.exists() and mark.read_text() == digest
+
+
+def stamp(name: str, digest: str) -> None:
+    """Remember what a part of the environment was made from."""
+    (ENVIRONMENT / f"{name}.made-from").write_text(digest)
 
 
 def test(*arguments: str) -> None:
