@@ -4,10 +4,14 @@
 from __future__ import annotations
 
 import logging
-import math
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+    nullcontext,
+)
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -27,6 +31,7 @@ from .connection import Connection
 from .failures import (
     MESSAGE_LIMIT,
     Site,
+    Stage,
     is_connection_lost,
     report_timeout,
     translate_failure,
@@ -115,12 +120,12 @@ class SessionClient(ABC):
 
     async def list_tools(self) -> tuple[Tool, ...]:
         """All tools of all pages; a server without tools has none, which is no failure."""
-        site = self._site("list")
+        site = self._site("list", timeout=self._patience)
         session = await self._reach(site)
         remarks: list[str] = []
 
         async def fetch(cursor: str | None) -> wire.ListToolsResult:
-            return await self._fetch_page(session, cursor, site)
+            return await self._fetch_page(session, cursor)
 
         try:
             listed = await list_every_page(fetch, remarks.append)
@@ -139,18 +144,18 @@ class SessionClient(ABC):
         self, name: str, arguments: Mapping[str, Any], *, context: Context = _NO_CONTEXT
     ) -> InvocationResult:
         """Calls a tool; a cancelled or timed-out call is cancelled on the server too."""
-        site = self._site("call", name)
+        site = self._site("call", name, context.timeout)
         session = self._connection.session or await self._reach(site)
-        timeout = math.inf if context.timeout is None else context.timeout
+        result: wire.CallToolResult | None = None
         try:
-            with anyio.fail_after(timeout):
+            with self._limit(context.timeout):
                 result = await request_call(
                     session, name, dict(arguments), on_progress=_adapt_progress(context), site=site
                 )
-        except TimeoutError as failure:
-            raise report_timeout(site, context.timeout) from failure
         except Exception as failure:
             raise self._translate(failure, site) from failure
+        if result is None:
+            raise report_timeout(site)
         outcome = interpret_result(result)
         if result.is_error:
             raise self._report_tool_error(outcome, site)
@@ -159,27 +164,21 @@ class SessionClient(ABC):
     async def _reach(self, site: Site) -> ClientSession:
         try:
             return await self._connection.connect()
-        except TimeoutError as failure:
-            raise report_timeout(self._site("connect"), self._patience) from failure
         except Exception as failure:
-            raise self._translate(failure, self._site("connect", site.tool)) from failure
+            site = self._site("connect", site.tool, self._patience)
+            raise self._translate(failure, site) from failure
 
-    async def _fetch_page(
-        self, session: ClientSession, cursor: str | None, site: Site
-    ) -> wire.ListToolsResult:
+    async def _fetch_page(self, session: ClientSession, cursor: str | None) -> wire.ListToolsResult:
         """One page; where one bad tool spoils it, it is asked for again and the good ones are saved."""
         params = wire.PaginatedRequestParams(cursor=cursor)
-        try:
-            with anyio.fail_after(self._patience):
-                try:
-                    return await session.list_tools(params=params)
-                except ValidationError:
-                    if self._tap is None or self._tap.salvages_listings:
-                        raise
-                    self._tap.salvages_listings = True
-                    return await session.list_tools(params=params)
-        except TimeoutError as failure:
-            raise report_timeout(site, self._patience) from failure
+        with anyio.fail_after(self._patience):
+            try:
+                return await session.list_tools(params=params)
+            except ValidationError:
+                if self._tap is None or self._tap.salvages_listings:
+                    raise
+                self._tap.salvages_listings = True
+                return await session.list_tools(params=params)
 
     @asynccontextmanager
     async def _open_session(self, era: str) -> AsyncGenerator[ClientSession, None]:
@@ -202,17 +201,24 @@ class SessionClient(ABC):
         if self._tap is tap:
             self._connection.mark_lost()
 
+    def _limit(self, timeout: float | None) -> AbstractContextManager[object]:
+        """Our own deadline, from before the write; without a wire, the SDK's own one is enough."""
+        if timeout is None or self._tap is None:
+            return nullcontext()
+        return anyio.CancelScope(deadline=anyio.current_time() + timeout)
+
     def _translate(self, failure: BaseException, site: Site) -> Exception:
         if is_connection_lost(failure):
             self._connection.mark_lost()
         return translate_failure(failure, site)
 
-    def _site(self, stage: Any, tool: str = "") -> Site:
+    def _site(self, stage: Stage, tool: str = "", timeout: float | None = None) -> Site:
         return Site(
             server=self.name,
             transport=self.transport,
             stage=stage,
             tool=tool,
+            timeout=timeout,
             quote=self.quote_last_words,
         )
 

@@ -69,7 +69,10 @@ async def request_call(
             name=name, arguments=arguments, input_responses=responses, request_state=state
         )
         result = await session.send_request(
-            wire.CallToolRequest(params=params), _OUTCOMES, progress_callback=on_progress
+            wire.CallToolRequest(params=params),
+            _OUTCOMES,
+            request_read_timeout_seconds=site.timeout,
+            progress_callback=on_progress,
         )
         if isinstance(result, wire.CallToolResult):
             return result

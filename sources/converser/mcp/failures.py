@@ -11,6 +11,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from ..exceptions import (
+    ConverserFailure,
     MCPConnectionFailure,
     MCPExecutionFailure,
     MCPFailure,
@@ -29,14 +30,18 @@ _REQUEST_TIMEOUT = -32001
 _LOST_SESSION = ("session not found", "session terminated")
 
 
+Stage = Literal["connect", "list", "call"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
     """Where a failure happened: the server, and what was being done."""
 
     server: str
     transport: str
-    stage: Literal["connect", "list", "call"]
+    stage: Stage
     tool: str = ""
+    timeout: float | None = None
     quote: Callable[[], str] = str
     """Gives the server's last words, where they are known."""
 
@@ -60,10 +65,14 @@ def translate_failure(failure: BaseException, site: Site) -> MCPFailure:
     failure = unwrap_group(failure)
     if isinstance(failure, MCPFailure):
         return failure
+    if isinstance(failure, ConverserFailure):
+        return MCPConnectionFailure(
+            f"{site.describe()} cannot be connected: {failure}", cause=failure, **site.at()
+        )
     if isinstance(failure, MCPError):
         return _translate_rpc_error(failure, site)
     if isinstance(failure, TimeoutError):
-        return report_timeout(site, None)
+        return report_timeout(site)
     if isinstance(failure, ValidationError):
         return MCPProtocolFailure(
             f"{site.describe()} sent a message that breaks the protocol:"
@@ -99,9 +108,9 @@ def is_connection_lost(failure: BaseException) -> bool:
     )
 
 
-def report_timeout(site: Site, seconds: float | None) -> MCPTimeoutFailure:
+def report_timeout(site: Site) -> MCPTimeoutFailure:
     """The server did not answer in time."""
-    limit = f" within {seconds:g} s" if seconds is not None else " in time"
+    limit = f" within {site.timeout:g} s" if site.timeout is not None else " in time"
     remedies = {
         "connect": "Check that it starts by hand, or raise `connect_timeout`.",
         "list": "Raise the timeout, or ask the server's authors.",
@@ -121,8 +130,8 @@ def _translate_rpc_error(failure: MCPError, site: Site) -> MCPFailure:
         return _report_http_fault(cast("Mapping[str, Any]", data[FAULT_KEY]), failure, site)
     if is_connection_lost(failure):
         return _report_lost(site, failure)
-    if failure.code == _REQUEST_TIMEOUT and "timed out" in failure.message:
-        return report_timeout(site, None)
+    if failure.code == _REQUEST_TIMEOUT and "timed out" in failure.message.lower():
+        return report_timeout(site)
     words = clean_text(failure.message, limit=MESSAGE_LIMIT)
     if site.stage == "call":
         return MCPExecutionFailure(

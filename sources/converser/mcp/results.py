@@ -47,6 +47,8 @@ def interpret_result(result: wire.CallToolResult) -> InvocationResult:
 def interpret_block(block: wire.ContentBlock) -> Content:
     """One content block, with its annotations and metadata."""
     if isinstance(block, wire.TextContent):
+        if block.annotations is None and block.meta is None:
+            return TextualContent(text=block.text)  # the common case, at once
         return TextualContent(text=block.text, **_gather_marks(block))
     if isinstance(block, wire.ResourceLink):
         return _interpret_link(block)
@@ -114,13 +116,11 @@ def _interpret_embedded(block: wire.EmbeddedResource) -> BlobContent:
 
 def _gather_marks(block: wire.ContentBlock) -> dict[str, Any]:
     """Annotations and `_meta` of a block, as the shared fields of our contents."""
-    if block.annotations is None and block.meta is None:
-        return {"annotations": {}, "extras": {}}
-    annotations = block.annotations
+    annotations: dict[str, Any] = {}
+    if block.annotations is not None:
+        annotations = block.annotations.model_dump(by_alias=True, mode="json", exclude_none=True)
     return {
-        "annotations": annotations.model_dump(by_alias=True, mode="json", exclude_none=True)
-        if annotations
-        else {},
+        "annotations": annotations,
         "extras": {"meta": dict(block.meta)} if block.meta else {},
     }
 
@@ -144,7 +144,7 @@ def _has_textual_twin(contents: Sequence[Content], structured: Any) -> bool:
         candidates.extend(wrapper.values())  # servers wrap what is no object as {"result": …}
     readings = [_read(text) for text in texts]
     return any(
-        candidate in readings or candidate in texts or candidate == readings or candidate == texts
+        candidate in readings or candidate in texts or candidate in (readings, texts)
         for candidate in candidates
     )
 

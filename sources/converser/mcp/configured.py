@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A server from configuration becomes an ensemble; its secrets are read when it is connected."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..configuration import (
+    MCPServer,
+    resolve_command,
+    resolve_cwd,
+    resolve_environment,
+    resolve_headers,
+    resolve_server,
+    resolve_url,
+)
+from ..ensembles import Ensemble, EnsembleConfiguration
+from ..naming import Naming
+from ..selection import Selection
+from .base import SessionClient
+from .handlers import ElicitationHandler
+from .stderr import StderrRing
+from .transports import OpenedTransport, open_http, open_sse, open_stdio
+
+if TYPE_CHECKING:
+    from mcp.server import Server
+    from mcp.server.mcpserver import MCPServer as SdkServer
+
+
+class ConfiguredMCPClient(SessionClient):
+    """Speaks to a configured server; references to secrets are resolved at each connect."""
+
+    def __init__(self, server: MCPServer, *, elicit: ElicitationHandler | None = None) -> None:
+        super().__init__(server.name, server.connect_timeout, elicit)
+        self.server = server
+        self.transport = server.transport
+        self._ring = StderrRing()
+
+    def open_transport(self) -> OpenedTransport | Server[Any] | SdkServer:
+        """Resolves what is configured, and opens the transport that it names."""
+        server = self.server
+        if server.transport == "in-process":
+            return resolve_server(server)
+        if server.transport == "stdio":
+            self._ring = StderrRing()
+            environment = resolve_environment(server)
+            return open_stdio(resolve_command(server), environment, resolve_cwd(server), self._ring)
+        opener = open_http if server.transport == "http" else open_sse
+        return opener(resolve_url(server), resolve_headers(server))
+
+    def quote_last_words(self) -> str:
+        """The last lines of the server's stderr, where it has one."""
+        return self._ring.quote()
+
+
+def create_mcp_ensemble(
+    server: MCPServer, *, elicit: ElicitationHandler | None = None
+) -> Ensemble:
+    """An ensemble for a configured server, not yet connected."""
+    client = ConfiguredMCPClient(server, elicit=elicit)
+    return Ensemble(server.name, connection=client, configuration=configure_ensemble(server))
+
+
+def configure_ensemble(server: MCPServer) -> EnsembleConfiguration:
+    """What the configuration of a server says of its tools."""
+    prefix = server.name if server.tool_prefix is None else server.tool_prefix
+    naming = Naming(style="mcp") if server.tool_names == "mcp" else Naming(prefix=prefix)
+    return EnsembleConfiguration(
+        selection=Selection(allow=server.enabled_tools, deny=server.disabled_tools),
+        naming=naming,
+        timeout=server.timeout,
+    )
