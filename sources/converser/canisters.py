@@ -11,7 +11,7 @@ from typing import Any, Union
 
 from .contents import Content, TextualContent
 from .exceptions import CanisterInvalidity
-from .immutables import EMPTY, freeze
+from .immutables import FrozenDictionary, freeze
 from .outcomes import Outcome
 
 
@@ -29,14 +29,19 @@ class _Canister:
 
     identifier: str = field(default_factory=_new_identifier)
     timestamp: datetime = field(default_factory=_now)
-    extras: Mapping[str, Any] = field(default=EMPTY, repr=False)
+    extras: Mapping[str, Any] = field(default_factory=FrozenDictionary, repr=False)
 
     def __post_init__(self) -> None:
-        if self.timestamp.utcoffset() is None:
+        offset = self.timestamp.utcoffset()
+        if offset is None:
             raise CanisterInvalidity(
                 f"The timestamp of canister {self.identifier!r} has no time zone.",
                 remedy="Give an aware datetime, such as datetime.now(timezone.utc).",
             )
+        if type(self.timestamp.tzinfo) is not timezone:
+            # In an hour that a named zone repeats, its times equal no others, not even their own JSON.
+            fixed = self.timestamp.replace(tzinfo=timezone(offset), fold=0)
+            object.__setattr__(self, "timestamp", fixed)
         object.__setattr__(self, "extras", freeze(self.extras))
 
 
@@ -63,6 +68,10 @@ class Usage:
     tokens_in: int = 0
     tokens_out: int = 0
     tokens_cached: int = 0
+    extras: Mapping[str, Any] = field(default_factory=FrozenDictionary, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "extras", freeze(self.extras))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +105,7 @@ class InvocationCanister(_Canister):
     """A model's wish to use a tool; its result names this canister's identifier."""
 
     name: str
-    arguments: Mapping[str, Any] = field(default=EMPTY)
+    arguments: Mapping[str, Any] = field(default_factory=FrozenDictionary)
 
     def __post_init__(self) -> None:
         _Canister.__post_init__(self)
@@ -128,7 +137,7 @@ class UnknownCanister(_Canister):
     """A canister of a kind that this version does not know; kept as it came."""
 
     kind: str
-    data: Mapping[str, Any] = field(default=EMPTY)
+    data: Mapping[str, Any] = field(default_factory=FrozenDictionary)
 
     def __post_init__(self) -> None:
         _Canister.__post_init__(self)

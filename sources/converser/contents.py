@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Union
 
-from .immutables import EMPTY, freeze
+from .immutables import FrozenDictionary, freeze
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Content:
     """What all contents share: annotations for hosts, and fields that a newer version wrote."""
 
-    annotations: Mapping[str, Any] = field(default=EMPTY)
-    extras: Mapping[str, Any] = field(default=EMPTY, repr=False)
+    annotations: Mapping[str, Any] = field(default_factory=FrozenDictionary)
+    extras: Mapping[str, Any] = field(default_factory=FrozenDictionary, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "annotations", freeze(self.annotations))
@@ -79,7 +79,7 @@ class UnknownContent(_Content):
     """A content of a kind that this version does not know, or could not decode; kept as it came."""
 
     kind: str
-    data: Mapping[str, Any] = field(default=EMPTY)
+    data: Mapping[str, Any] = field(default_factory=FrozenDictionary)
     reason: str = ""
 
     def __post_init__(self) -> None:
