@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,13 @@ def test_servers_of_vs_code_are_read_with_comments_and_trailing_commas(load, tmp
         f"{place}.gallery is not used here.",
         f'{place}.comand is not used here. Did you mean "command"?',
     )
+
+
+def test_folders_that_an_editor_knows_are_known_here(load, tmp_path):
+    text = "${userHome}|${workspaceFolder}|${workspaceFolderBasename}|${/}${pathSeparator}"
+    server = load({"servers": {"a": {"command": "x", "env": {"A": text}}}}).servers["a"]
+    expected = f"{Path.home()}|{tmp_path}|{tmp_path.name}|{os.sep}{os.sep}"
+    assert resolve_environment(server) == {"A": expected}
 
 
 def test_settings_of_vs_code_may_hold_the_servers_deeper(load):

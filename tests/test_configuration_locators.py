@@ -16,7 +16,10 @@ from converser.configuration.locators import locate_keys
 _SIGNS = st.characters(exclude_categories=("Cs", "Cc"))
 _BARE = st.text("abzAZ019_-", min_size=1, max_size=6)
 _KEYS = st.one_of(_BARE, st.text(st.one_of(st.sampled_from(" .#=[]{}\"'\\"), _SIGNS), max_size=6))
-_TEXTS = st.text(st.one_of(st.sampled_from("\n #=[]{},\"'\\"), _SIGNS), max_size=12)
+_ENDS = st.sampled_from(["", "", '"', '""', "'", "''"])
+_TEXTS = st.builds(
+    str.__add__, st.text(st.one_of(st.sampled_from("\n #=[]{},\"'\\"), _SIGNS), max_size=12), _ENDS
+)
 _NOISE = st.sampled_from(["", "\n", "# note = 'x' [y]\n", "  \n\n", '# """\n'])
 _SCALARS = st.one_of(st.integers(-9, 9), st.booleans(), st.just(1.5), _TEXTS)
 _VALUES = st.recursive(
@@ -50,8 +53,10 @@ class Writer:
 
     def put_text(self, value):
         styles = ["basic", "long"]
-        if "'" not in value:
-            styles += ["longliteral"] + ([] if "\n" in value else ["literal"])
+        if "'''" not in value:
+            styles.append("longliteral")
+        if "'" not in value and "\n" not in value:
+            styles.append("literal")
         match self.draw(st.sampled_from(styles)):
             case "basic":
                 self.text += quote(value)
@@ -165,6 +170,12 @@ def test_lists_of_tables_count_their_items():
     assert lines["a", 1, "x"] == 4
     assert lines["a", 1, "b", "y"] == 6
     assert lines["a", 1, "c", 0, "z"] == 8
+
+
+def test_quotation_marks_at_the_end_of_long_texts_belong_to_them():
+    text = 'a = """x"""""\nb = \'\'\'x\'\'\'\'\'\nc = { d = """\\"""""" }\ne = 1\n'
+    assert tomli.loads(text) == {"a": 'x""', "b": "x''", "c": {"d": '"""'}, "e": 1}
+    assert locate_keys(text) == {("a",): 1, ("b",): 2, ("c",): 3, ("c", "d"): 3, ("e",): 4}
 
 
 def test_windows_line_ends_and_dates_are_no_obstacle():

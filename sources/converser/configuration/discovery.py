@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from absence import Absential, absent, is_absent
 
-from converser.immutables import EMPTY, FrozenDictionary, freeze
+from converser.immutables import FrozenDictionary, freeze
 
 from .foreign import read_foreign
 from .mistakes import Mistake, create_failure, printable
@@ -27,10 +27,10 @@ _SIZE_LIMIT = 16_777_216
 class Configuration:
     """All servers that are known, and which files they came from."""
 
-    servers: Mapping[str, MCPServer] = field(default=EMPTY)
+    servers: Mapping[str, MCPServer] = field(default_factory=FrozenDictionary)
     files: tuple[Source, ...] = ()
     """The files that were read, the one that wins first."""
-    tables: Mapping[str, Any] = field(default=EMPTY, repr=False)
+    tables: Mapping[str, Any] = field(default_factory=FrozenDictionary, repr=False)
     """The other tables, as they are in the files; may hold secrets."""
     remarks: tuple[str, ...] = ()
     """What people may want to know, though it is no mistake."""

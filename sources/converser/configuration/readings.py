@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from converser.immutables import EMPTY
+from converser.immutables import FrozenDictionary
 
 from .checks import CHECKS, check_combination, check_field, check_program
 from .kinds import is_table, name_kind
@@ -43,8 +43,8 @@ class Reading:
     """All that one file gave."""
 
     source: Source
-    servers: Mapping[str, MCPServer] = field(default=EMPTY)
-    tables: Mapping[str, Any] = field(default=EMPTY)
+    servers: Mapping[str, MCPServer] = field(default_factory=FrozenDictionary)
+    tables: Mapping[str, Any] = field(default_factory=FrozenDictionary)
     remarks: tuple[str, ...] = ()
     mistakes: tuple[Mistake, ...] = ()
 

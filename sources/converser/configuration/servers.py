@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from converser.immutables import EMPTY, freeze
+from converser.immutables import EMPTY, FrozenDictionary, freeze
 
 from .checks import CHECKS, check_combination, check_field, check_program
 from .mistakes import Problem, create_failure, place_problems, printable
@@ -46,10 +46,10 @@ class MCPServer:
     name: str
     transport: Transport
     command: tuple[str, ...] = ()
-    environment: Mapping[str, str] = field(default=EMPTY)
+    environment: Mapping[str, str] = field(default_factory=FrozenDictionary)
     cwd: str | None = None
     url: str | None = None
-    headers: Mapping[str, str] = field(default=EMPTY)
+    headers: Mapping[str, str] = field(default_factory=FrozenDictionary)
     server: Any = None
     """For the transport "in-process": the server itself, or "package.module:attribute"."""
     enabled: bool = True
