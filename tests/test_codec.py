@@ -166,6 +166,12 @@ def test_a_line_fits_in_utf8_even_with_lone_surrogates(text):
     assert load_canister(line.encode().decode()).text == text
 
 
+@pytest.mark.parametrize("text", ["\ud800", "\udbff!", "?\udc00", "\udfff\ud83d", "😀\ude00"])
+def test_a_lone_surrogate_is_escaped(text):
+    line = dump_canister(canisters.user(text))
+    assert load_canister(line.encode().decode()).text == text
+
+
 def _has_split_pair(text: str) -> bool:
     return any("\ud800" <= a <= "\udbff" and "\udc00" <= b <= "\udfff" for a, b in pairwise(text))
 
@@ -326,6 +332,7 @@ def test_what_is_not_json_is_refused_and_not_bent(value):
         (UserCanister(extras={"version": "2"}), "version"),
         (AssistantCanister(usage={"tokens_in": 1}), "usage"),
         (AssistantCanister(usage=Usage(tokens_in=True)), r"usage\.tokens_in"),
+        (AssistantCanister(usage=Usage(tokens_in=False)), r"usage\.tokens_in"),
         (UserCanister(timestamp=datetime.now(timezone(timedelta(microseconds=1)))), "timestamp"),
         (TextualContent(text="not a canister"), "a canister"),
         ("neither", "a canister"),
@@ -438,6 +445,11 @@ def test_data_that_is_too_deep_is_refused():
     line = json.dumps(_envelope("invocation", name="n"))[:-1] + ', "arguments": {"deep": '
     with pytest.raises(CanisterInvalidity, match=r"deep|recursion"):
         load_canister(line + "[" * 20_000 + "]" * 20_000 + "}}")
+    deep: list[Any] = []
+    for _ in range(5_000):
+        deep = [deep]
+    with pytest.raises(CanisterInvalidity, match="'i': it is nested too deeply"):
+        decode_canister(_envelope("invocation", name="n", arguments={"deep": deep}))
 
 
 def test_an_encoded_canister_is_plain_and_independent():
