@@ -108,14 +108,13 @@ class Loop:
         try:
             completed = await self._take_turn()
         except ConverserFailure as failure:
-            self._fail(failure)
-        except Exception as failure:
-            self._fail(
-                ModelFailure(
-                    f"The model {self.provider.name!r} failed: {describe_failure(failure)}"
-                ),
-                failure,
-            )
+            self.announce(MessageFailed(turn=self._turns, failure=failure))
+            raise
+        except Exception as cause:
+            words = f"The model {self.provider.name!r} failed: {describe_failure(cause)}"
+            wrapped = ModelFailure(words)
+            self.announce(MessageFailed(turn=self._turns, failure=wrapped))
+            raise wrapped from cause
         if (usage := completed.canister.usage) is not None:
             self._usage = _add(self._usage, usage)
         self.announce(MessageCompleted(turn=self._turns, canister=completed.canister))
@@ -135,10 +134,6 @@ class Loop:
             f"The answer of the model {self.provider.name!r} ended before it was complete.",
             remedy="Nothing of it was used: try again.",
         )
-
-    def _fail(self, failure: ConverserFailure, cause: Exception | None = None) -> NoReturn:
-        self.announce(MessageFailed(turn=self._turns, failure=failure))
-        raise failure from cause
 
     async def _invoke(self, completed: TurnCompleted) -> bool:
         """Runs the calls of a turn; False where the limit on calls refused some of them."""

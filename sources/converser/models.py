@@ -3,25 +3,34 @@
 
 from __future__ import annotations
 
-import asyncio
+import inspect
 import math
 from collections.abc import AsyncGenerator, Iterable, Sequence
+from importlib import import_module
 from types import TracebackType
+from typing import Any
 
 import anyio
 from typing_extensions import Self
 
 from .canisters import Canister
-from .ensembles import Ensemble
+from .ensembles import Ensemble, suggest_name
 from .events import Announce, Event, Observer, observe
+from .exceptions import ModelFailure
 from .execution import Executor
 from .loop import Loop
 from .policies import Approver, Gate, Policy
 from .replies import Limits, Reply
+from .tasks import spawn
 from .turns import Controls, Provider, Transcript
 
 _CONTROLS = Controls()
 _LIMITS = Limits()
+_PARTING = 10.0
+"""Seconds that calls get to end after a stream was left."""
+
+_PROVIDERS = {"openai": ("openai", "OpenAIProvider")}
+"""The room of each provider and what makes one there; imported when it is asked for."""
 
 
 class Model:
@@ -101,31 +110,54 @@ class Model:
         Leaving the iteration cancels the conversation.
         """
         send, receive = anyio.create_memory_object_stream[Event](math.inf)
-        conversation = self.converse(
-            canisters,
-            ensembles=ensembles,
-            controls=controls,
-            events=send.send_nowait,
-            limits=limits,
-            policies=policies,
-            approver=approver,
-        )
-        # A task group must not stay open over a `yield` (PEP 789), so this owns a plain task.
-        task = asyncio.create_task(conversation)
-        task.add_done_callback(lambda _: send.close())
+        scope, ended = anyio.CancelScope(), anyio.Event()
+        failures: list[Exception] = []
+
+        async def run() -> None:
+            try:
+                with scope:
+                    await self.converse(
+                        canisters,
+                        ensembles=ensembles,
+                        controls=controls,
+                        events=send.send_nowait,
+                        limits=limits,
+                        policies=policies,
+                        approver=approver,
+                    )
+            except Exception as failure:
+                failures.append(failure)
+            finally:
+                send.close()
+                ended.set()
+
+        # A task group must not stay open over a `yield` (PEP 789), so this task is in none.
+        spawn(run, "converser stream")
         try:
             async for event in receive:
                 yield event
-            await task
+            if failures:
+                raise failures[0]
         finally:
             receive.close()
-            await _end(task)
+            scope.cancel()
+            with anyio.move_on_after(_PARTING, shield=True):
+                await ended.wait()
 
 
-async def _end(task: asyncio.Task[Reply]) -> None:
-    """Cancels a task and waits for its end; what it raises was raised already, or is unwanted."""
-    task.cancel()
-    with anyio.CancelScope(shield=True):
-        await asyncio.wait([task])
-    if not task.cancelled():
-        task.exception()
+def access_model(name: str, **options: Any) -> Model:
+    """A model by name: `openai:gpt-5`; for a server of your own, `base_url=…` says where it is."""
+    provider, _, model = name.partition(":")
+    if provider not in _PROVIDERS:
+        raise ModelFailure(
+            f"There is no provider {provider!r}.", remedy=suggest_name(provider, _PROVIDERS)
+        )
+    room, factory = _PROVIDERS[provider]
+    create = getattr(import_module(f".providers.{room}", __package__), factory)
+    known = [key for key in inspect.signature(create).parameters if key != "model"]
+    if strange := sorted(set(options) - set(known)):
+        raise ModelFailure(
+            f"The provider {provider!r} does not know the option {strange[0]!r}.",
+            remedy=f"It knows: {', '.join(known)}.",
+        )
+    return Model(create(model, **options))

@@ -9,7 +9,7 @@ from typing import Any, Protocol, Union, overload
 
 from .canisters import AssistantCanister, Canister
 from .events import TextDelta, ThoughtDelta
-from .immutables import EMPTY, freeze
+from .immutables import FrozenDictionary, freeze
 from .invokers import Invoker
 
 STOP_LENGTH = "length"
@@ -64,7 +64,7 @@ class Controls:
     tokens_max: int | None = None
     top_p: float | None = None
     seed: int | None = None
-    extras: Mapping[str, Any] = field(default=EMPTY)
+    extras: Mapping[str, Any] = field(default_factory=FrozenDictionary)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "extras", freeze(self.extras))
@@ -87,7 +87,7 @@ class Call:
     """A tool call as a model wrote it: the arguments may still be text, and may be nonsense."""
 
     name: str
-    arguments: Mapping[str, Any] | str = field(default=EMPTY)
+    arguments: Mapping[str, Any] | str = field(default_factory=FrozenDictionary)
     identifier: str = ""
 
 

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One streamed chat completion through the official `openai` SDK, with every way to fail made one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NoReturn, Union
+from urllib.parse import urlsplit
+
+from ..canisters import Usage
+from ..ensembles import suggest_name
+from ..events import TextDelta, ThoughtDelta
+from ..exceptions import ModelFailure
+from ..turns import STOP_FILTERED, STOP_LENGTH, Call, Controls
+
+if TYPE_CHECKING:
+    from openai.types.chat import ChatCompletionChunk
+
+KEY_VARIABLE = "OPENAI_API_KEY"
+_STOP_REASONS = {
+    "stop": "stop",
+    "tool_calls": "tool-use",
+    "function_call": "tool-use",
+    "length": STOP_LENGTH,
+    "content_filter": STOP_FILTERED,
+}
+
+_SECRETIVE = ("AuthenticationError", "PermissionDeniedError")
+_TROUBLES = (
+    ("AuthenticationError", "refused the key.", f"Check the key, as {KEY_VARIABLE} or key=…"),
+    ("PermissionDeniedError", "refuses this to your key.", "Check what the account may use."),
+    ("RateLimitError", "is over its rate limit or quota.", "Wait, or check the account."),
+    ("APITimeoutError", "did not answer in time.", "Try again."),
+    ("APIConnectionError", "cannot be reached.", "Check base_url, the server, and the network."),
+)
+"""What the SDK raises, in our words, with the remedy; the first that fits is taken."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatCompleted:
+    """A whole answer: given only after the service has said why the model stopped."""
+
+    text: str
+    calls: tuple[Call, ...]
+    stop_reason: str
+    usage: Usage
+    model: str
+
+
+ChatItem = Union[TextDelta, ThoughtDelta, ChatCompleted]
+
+
+class ChatClient:
+    """Speaks to one service that understands Chat Completions: OpenAI, or a compatible server."""
+
+    def __init__(self, name: str, *, base_url: str | None = None, key: str | None = None) -> None:
+        self._sdk = _import_sdk()
+        self.name = name
+        self.is_compatible = base_url is not None
+        if key is None and not self.is_compatible:
+            key = os.environ.get(KEY_VARIABLE)  # It is for OpenAI, and goes nowhere else.
+        if key is None and not self.is_compatible:
+            raise ModelFailure(
+                f"There is no key for the model {name!r}.",
+                remedy=f"Set the environment variable {KEY_VARIABLE}; or give base_url=… for a"
+                " server of your own, such as http://127.0.0.1:11434/v1 for Ollama.",
+            )
+        # Servers of one's own mostly want no key, but the SDK does.
+        self._client = self._sdk.AsyncOpenAI(api_key=key or "none", base_url=base_url)
+        self.place = _describe_place(str(self._client.base_url))
+
+    async def close(self) -> None:
+        """Closes the connections."""
+        await self._client.close()
+
+    async def stream(
+        self,
+        model: str,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Mapping[str, Any]],
+        controls: Controls,
+        **options: Any,
+    ) -> AsyncGenerator[ChatItem, None]:
+        """Deltas as they come, then the whole; raises `ModelFailure` and nothing else."""
+        answer = _Answer()
+        request = {**self._nativize_controls(controls), **options}
+        if tools:
+            request["tools"] = tools
+        try:
+            stream = await self._client.chat.completions.create(
+                model=model,
+                messages=messages,
+                stream=True,
+                stream_options={"include_usage": True},
+                **request,
+            )
+            async with stream:
+                async for chunk in stream:
+                    for delta in answer.absorb(chunk):
+                        yield delta
+        except Exception as failure:
+            await self._fail(model, failure)
+        if answer.finish_reason is None:
+            raise ModelFailure(
+                f"The answer of the model {self.name!r} at {self.place} broke off.",
+                remedy="Nothing of it was used: try again.",
+            )
+        yield answer.complete()
+
+    def _nativize_controls(self, controls: Controls) -> dict[str, Any]:
+        tokens_key = "max_tokens" if self.is_compatible else "max_completion_tokens"
+        native = {
+            "temperature": controls.temperature,
+            "top_p": controls.top_p,
+            "seed": controls.seed,
+            tokens_key: controls.tokens_max,
+            "extra_body": dict(controls.extras) or None,
+        }
+        return {key: value for key, value in native.items() if value is not None}
+
+    async def _fail(self, model: str, failure: Exception) -> NoReturn:
+        """Makes one kind of failure of all; a service's own words on a key are not repeated."""
+        who = f"The model {self.name!r} at {self.place}"
+        for kind, words, remedy in _TROUBLES:
+            if isinstance(failure, getattr(self._sdk, kind)):
+                raise ModelFailure(f"{who} {words}", remedy=remedy) from (
+                    None if kind in _SECRETIVE else failure
+                )
+        if isinstance(failure, self._sdk.NotFoundError):
+            remedy = await self._suggest_model(model)
+            raise ModelFailure(f"{who} is not known there.", remedy=remedy) from failure
+        if isinstance(failure, self._sdk.APIStatusError):
+            raise ModelFailure(f"{who} answered with an error: {failure}") from failure
+        raise ModelFailure(
+            f"The answer of the model {self.name!r} at {self.place} broke off:"
+            f" {type(failure).__name__}: {failure}",
+            remedy="Nothing of it was used: try again.",
+        ) from failure
+
+    async def _suggest_model(self, model: str) -> str:
+        try:
+            listing = await self._client.models.list()
+        except self._sdk.OpenAIError:
+            return "Check the name of the model, and base_url."
+        names: list[str] = [entry.id for entry in listing.data]
+        return suggest_name(model, names)
+
+
+@dataclass(slots=True)
+class _Answer:
+    """An answer while it comes in."""
+
+    finish_reason: str | None = None
+    _texts: list[str] = field(default_factory=list[str])
+    _calls: list[_PartialCall] = field(default_factory=list["_PartialCall"])
+    _usage: Usage = Usage()
+    _model: str = ""
+
+    def absorb(self, chunk: ChatCompletionChunk) -> list[TextDelta | ThoughtDelta]:
+        """Takes one chunk in, and gives what of it people can see."""
+        self._model = chunk.model or self._model
+        if chunk.usage is not None:
+            details = chunk.usage.prompt_tokens_details
+            self._usage = Usage(
+                tokens_in=chunk.usage.prompt_tokens,
+                tokens_out=chunk.usage.completion_tokens,
+                tokens_cached=(details.cached_tokens or 0) if details else 0,
+            )
+        deltas: list[TextDelta | ThoughtDelta] = []
+        for choice in chunk.choices[:1]:
+            self.finish_reason = choice.finish_reason or self.finish_reason
+            delta = choice.delta
+            if thought := (delta.model_extra or {}).get("reasoning_content"):
+                deltas.append(ThoughtDelta(text=str(thought)))
+            if delta.content:
+                self._texts.append(delta.content)
+                deltas.append(TextDelta(text=delta.content))
+            for call in delta.tool_calls or ():
+                function = call.function
+                self._extend_call(
+                    call.index,
+                    call.id or "",
+                    (function.name if function else None) or "",
+                    (function.arguments if function else None) or "",
+                )
+        return deltas
+
+    def _extend_call(self, index: int, identifier: str, name: str, arguments: str) -> None:
+        """Adds a piece to its call; some servers give all calls one index, but not one identifier."""
+        for call in reversed(self._calls):
+            if call.index == index and identifier in ("", call.identifier):
+                call.arguments.append(arguments)
+                call.name = call.name or name
+                return
+        self._calls.append(_PartialCall(index, identifier, name, [arguments]))
+
+    def complete(self) -> ChatCompleted:
+        """The whole answer."""
+        calls = tuple(
+            Call(name=call.name, arguments="".join(call.arguments), identifier=call.identifier)
+            for call in self._calls
+        )
+        reason = self.finish_reason or ""
+        return ChatCompleted(
+            text="".join(self._texts),
+            calls=calls,
+            stop_reason=_STOP_REASONS.get(reason, reason),
+            usage=self._usage,
+            model=self._model,
+        )
+
+
+@dataclass(slots=True)
+class _PartialCall:
+    index: int
+    identifier: str
+    name: str
+    arguments: list[str]
+
+
+def _import_sdk() -> Any:
+    try:
+        import openai
+    except ImportError as failure:
+        raise ModelFailure(
+            "The package 'openai' is not installed.",
+            remedy="Install it: pip install 'mcp-converser[openai]'.",
+        ) from failure
+    return openai
+
+
+def _describe_place(url: str) -> str:
+    """An address without what may be secret in it."""
+    parts = urlsplit(url)
+    port = f":{parts.port}" if parts.port else ""
+    return f"{parts.scheme}://{parts.hostname}{port}{parts.path.rstrip('/')}"

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""OpenAI's Chat Completions, as OpenAI and compatible servers (Ollama, vLLM, llama.cpp, …) speak it."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from ..canisters import (
+    AssistantCanister,
+    Canister,
+    DocumentCanister,
+    InvocationCanister,
+    ResultCanister,
+    SupervisorCanister,
+    UnknownCanister,
+    UserCanister,
+)
+from ..contents import (
+    AudioContent,
+    BlobContent,
+    Content,
+    ImageContent,
+    LinkContent,
+    TextualContent,
+)
+from ..invokers import Invoker
+from ..turns import Transcript, TurnCompleted, TurnItem, TurnRequest
+from .chat import ChatClient, ChatCompleted
+
+Message = dict[str, Any]
+
+
+class OpenAIProvider:
+    """A model behind Chat Completions; each canister and each set of tools is translated once."""
+
+    def __init__(self, model: str, *, base_url: str | None = None, key: str | None = None) -> None:
+        self._model = model
+        self._client = ChatClient(self.name, base_url=base_url, key=key)
+        self._translations: WeakKeyDictionary[Transcript, _Translation] = WeakKeyDictionary()
+        self._invokers: Mapping[str, Invoker] | None = None
+        self._tools: Sequence[Message] = ()
+
+    @property
+    def name(self) -> str:
+        """How messages call it."""
+        return f"openai:{self._model}"
+
+    async def close(self) -> None:
+        """Closes the connections."""
+        await self._client.close()
+
+    async def stream_turn(self, request: TurnRequest) -> AsyncGenerator[TurnItem, None]:
+        """One chat completion; calls are given only after the finish reason has arrived."""
+        messages = self._translations.setdefault(request.canisters, _Translation()).update(
+            request.canisters
+        )
+        if request.invokers is not self._invokers:
+            self._invokers = request.invokers
+            self._tools = [nativize_tool(invoker) for invoker in request.invokers.values()]
+        stream = self._client.stream(self._model, messages, self._tools, request.controls)
+        async with aclosing(stream):
+            async for item in stream:
+                yield compose_turn(item) if isinstance(item, ChatCompleted) else item
+
+
+class _Translation:
+    """The messages that were made of a transcript so far; it takes in only what is new."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._messages: list[Message] = []
+
+    def update(self, transcript: Transcript) -> list[Message]:
+        for canister in transcript[self._count :]:
+            nativize_canister(canister, self._messages)
+        self._count = len(transcript)
+        return self._messages
+
+
+def compose_turn(chat: ChatCompleted) -> TurnCompleted:
+    """The end of a turn, from a whole chat completion."""
+    canister = AssistantCanister(
+        contents=(TextualContent(text=chat.text),) if chat.text else (),
+        model=chat.model,
+        stop_reason=chat.stop_reason,
+        usage=chat.usage,
+    )
+    return TurnCompleted(canister=canister, calls=chat.calls)
+
+
+def nativize_tool(invoker: Invoker) -> Message:
+    """The definition of a tool on the wire."""
+    parameters = dict(invoker.arguments_schema) or {"type": "object", "properties": {}}
+    function = {"name": invoker.name, "description": invoker.description, "parameters": parameters}
+    return {"type": "function", "function": function}
+
+
+def nativize_canister(canister: Canister, messages: list[Message]) -> None:
+    """Adds a canister to the messages; invocations join the assistant's message before them."""
+    match canister:
+        case SupervisorCanister():
+            messages.append({"role": "system", "content": canister.text})
+        case UserCanister():
+            messages.append({"role": "user", "content": _nativize_parts(canister.contents)})
+        case DocumentCanister():
+            title = TextualContent(text=f"Document {canister.name or 'without name'}:")
+            contents = (title, *canister.contents)
+            messages.append({"role": "user", "content": _nativize_parts(contents)})
+        case AssistantCanister():
+            messages.append({"role": "assistant", "content": canister.text})
+        case InvocationCanister():
+            _add_invocation(canister, messages)
+        case ResultCanister():
+            identifier = canister.invocation_identifier
+            content = render_result(canister)
+            messages.append({"role": "tool", "tool_call_id": identifier, "content": content})
+        case UnknownCanister():
+            pass  # Written by a newer version; there is no telling what it would mean here.
+
+
+def _add_invocation(canister: InvocationCanister, messages: list[Message]) -> None:
+    if not messages or messages[-1]["role"] != "assistant":
+        messages.append({"role": "assistant", "content": ""})
+    function = {
+        "name": canister.name,
+        "arguments": json.dumps(canister.arguments, ensure_ascii=False),
+    }
+    call = {"id": canister.identifier, "type": "function", "function": function}
+    messages[-1].setdefault("tool_calls", []).append(call)
+
+
+def render_result(canister: ResultCanister) -> str:
+    """A result as text: what went wrong, if something did, and all that the tool had to say."""
+    parts = [] if canister.error is None else [f"Error ({canister.outcome}): {canister.error}"]
+    parts.extend(describe_content(part) for part in canister.contents)
+    if not canister.contents and canister.structured is not None:
+        parts.append(json.dumps(canister.structured, ensure_ascii=False))
+    return "\n".join(parts) or "(no output)"
+
+
+def describe_content(content: Content) -> str:
+    """A content as text; what is no text is named, so that the model knows that it is there."""
+    match content:
+        case TextualContent():
+            return content.text
+        case BlobContent():
+            name = content.name or content.uri or "unnamed"
+            text = content.text
+            return f"[{name}: {content.mimetype}, {len(content.data)} bytes]" + (
+                "" if text is None else f"\n{text}"
+            )
+        case LinkContent():
+            return f"[link to {content.title or content.name}: {content.uri}]"
+        case ImageContent() | AudioContent():
+            kind = content.mimetype
+            return f"[{kind}, {len(content.data)} bytes, which cannot be shown here]"
+        case _:
+            return f"[content of the unknown kind {content.kind!r}]"
+
+
+def _nativize_parts(contents: Sequence[Content]) -> str | list[Message]:
+    """Plain text where there is nothing else, as the smallest servers want it."""
+    if not any(isinstance(part, (ImageContent, AudioContent)) for part in contents):
+        return "\n".join(describe_content(part) for part in contents)
+    return [_nativize_part(part) for part in contents]
+
+
+def _nativize_part(content: Content) -> Message:
+    if isinstance(content, ImageContent):
+        data = base64.b64encode(content.data).decode("ascii")
+        url = f"data:{content.mimetype};base64,{data}"
+        return {"type": "image_url", "image_url": {"url": url}}
+    if isinstance(content, AudioContent):
+        data = base64.b64encode(content.data).decode("ascii")
+        kind = {"audio/mpeg": "mp3", "audio/mp3": "mp3"}.get(content.mimetype, "wav")
+        return {"type": "input_audio", "input_audio": {"data": data, "format": kind}}
+    return {"type": "text", "text": describe_content(content)}
