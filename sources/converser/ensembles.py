@@ -14,7 +14,7 @@ from typing_extensions import Self
 
 from .arguments import ArgumentsGate, Strictness
 from .exceptions import InvokerAbsence, NameConflict, SchemaInvalidity
-from .immutables import EMPTY
+from .immutables import FrozenDictionary
 from .invokers import Context, Invocable, InvocationResult, Invoker, Tool
 from .naming import Naming, assign_names
 from .selection import Selection
@@ -56,7 +56,7 @@ class EnsembleConfiguration:
     repair: bool = True
     strictness: Strictness = Strictness.STANDARD
     timeout: float | None = 60.0
-    tool_timeouts: Mapping[str, float] = field(default=EMPTY)
+    tool_timeouts: Mapping[str, float] = field(default_factory=FrozenDictionary)
 
 
 class Ensemble:

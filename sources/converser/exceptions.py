@@ -93,6 +93,8 @@ class ToolExecutionFailure(ConverserFailure):
 class MCPFailure(ConverserFailure):
     """Something went wrong with an MCP server; the attributes say where."""
 
+    _usual_outcome = Outcome.TOOL_ERROR
+
     def __init__(
         self,
         message: str,
@@ -102,10 +104,10 @@ class MCPFailure(ConverserFailure):
         tool: str = "",
         transport: str = "",
         cause: BaseException | None = None,
-        outcome: Outcome = Outcome.TOOL_ERROR,
+        outcome: Outcome | None = None,
     ) -> None:
         super().__init__(message, remedy=remedy)
-        self.outcome = outcome
+        self.outcome = outcome or self._usual_outcome
         self.server = server
         self.tool = tool
         self.transport = transport
@@ -129,7 +131,7 @@ class MCPExecutionFailure(MCPFailure):
         tool: str = "",
         transport: str = "",
         cause: BaseException | None = None,
-        outcome: Outcome = Outcome.TOOL_ERROR,
+        outcome: Outcome | None = None,
         contents: Sequence[Content] = (),
         structured: object = None,
         code: int | None = None,
@@ -150,6 +152,8 @@ class MCPExecutionFailure(MCPFailure):
 
 class MCPTimeoutFailure(MCPFailure):
     """The server did not answer in time."""
+
+    _usual_outcome = Outcome.TIMED_OUT
 
 
 class MCPProtocolFailure(MCPFailure):

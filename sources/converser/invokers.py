@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .arguments import ArgumentsGate
 from .contents import Content, TextualContent
 from .exceptions import ArgumentsInvalidity, ConverserFailure, MCPFailure, ToolExecutionFailure
-from .immutables import EMPTY
+from .immutables import EMPTY, FrozenDictionary
 from .outcomes import Outcome
 
 if TYPE_CHECKING:
@@ -37,10 +37,10 @@ class Tool:
 
     name: str
     description: str = ""
-    arguments_schema: Mapping[str, Any] = field(default=EMPTY)
+    arguments_schema: Mapping[str, Any] = field(default_factory=FrozenDictionary)
     output_schema: Mapping[str, Any] | None = None
     annotations: Annotations = Annotations()
-    extras: Mapping[str, Any] = field(default=EMPTY, repr=False)
+    extras: Mapping[str, Any] = field(default_factory=FrozenDictionary, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class Context:
 
     timeout: float | None = None
     on_progress: ProgressCallback | None = None
-    metadata: Mapping[str, Any] = field(default=EMPTY)
+    metadata: Mapping[str, Any] = field(default_factory=FrozenDictionary)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

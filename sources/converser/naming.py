@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from .immutables import EMPTY, freeze
+from .immutables import FrozenDictionary, freeze
 
 NAME_LENGTH_MAX = 64
 _FOREIGN_CHARACTERS = re.compile(r"[^a-zA-Z0-9_-]")
@@ -27,7 +27,7 @@ class Naming:
 
     style: NamingStyle = "plain"
     prefix: str | None = None
-    renames: Mapping[str, str] = field(default=EMPTY)
+    renames: Mapping[str, str] = field(default_factory=FrozenDictionary)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "renames", freeze(self.renames))

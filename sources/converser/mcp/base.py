@@ -7,23 +7,18 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import (
-    AbstractAsyncContextManager,
-    AbstractContextManager,
     asynccontextmanager,
-    nullcontext,
 )
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import mcp_types as wire
-from mcp import Client
 from mcp.client.session import ClientSession
 from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
-from .. import __version__
-from ..exceptions import MCPExecutionFailure
+from ..exceptions import MCPExecutionFailure, MCPFailure
 from ..hygiene import clean_text
 from ..invokers import Context, InvocationResult, Tool
 from .calls import list_every_page, request_call
@@ -38,18 +33,14 @@ from .failures import (
 )
 from .handlers import ElicitationHandler, adapt_elicitation
 from .results import interpret_result
+from .salvage import Salvager
+from .sessions import SessionSetup, Way, open_session
 from .states import ConnectionState
-from .tap import Tap
 from .tools import OutputChecks, interpret_tools
 
-if TYPE_CHECKING:
-    from mcp.server import Server
-    from mcp.server.mcpserver import MCPServer
-
-    from .transports import OpenedTransport
-
-_ABOUT_US = wire.Implementation(name="converser", version=__version__)
 _NO_CONTEXT = Context()
+_WITHOUT_DEADLINE = frozenset({"http", "sse"})
+"""Transports whose own clock starts only after the write; the others keep a deadline themselves."""
 _log = logging.getLogger(__name__)
 
 
@@ -65,7 +56,7 @@ class SessionClient(ABC):
         self._elicit = elicit
         self._patience = connect_timeout
         self._connection = Connection(name, self._open_session, connect_timeout)
-        self._tap: Tap | None = None
+        self._salvager = Salvager()
         self._checks = OutputChecks()
         self._remarks: tuple[str, ...] = ()
 
@@ -73,7 +64,7 @@ class SessionClient(ABC):
         return f"{type(self).__name__}(name={self.name!r}, state={self.state.value!r})"
 
     @abstractmethod
-    def open_transport(self) -> OpenedTransport | Server[Any] | MCPServer:
+    def open_transport(self) -> Way:
         """What the SDK's client is to speak through."""
 
     def quote_last_words(self) -> str:
@@ -131,13 +122,13 @@ class SessionClient(ABC):
             listed = await list_every_page(fetch, remarks.append)
         except MCPError as failure:
             if failure.code != wire.METHOD_NOT_FOUND:
-                raise self._translate(failure, site) from failure
+                raise self._translate(failure, site, session) from failure
             listed = []
         except Exception as failure:
-            raise self._translate(failure, site) from failure
+            raise self._translate(failure, site, session) from failure
         tools = interpret_tools(listed, remarks.append)
         self._checks = OutputChecks(tools)
-        self._remarks = (*(self._tap.remarks if self._tap else ()), *remarks)
+        self._remarks = (*self._salvager.remarks, *remarks)
         return tools
 
     async def call_tool(
@@ -146,14 +137,12 @@ class SessionClient(ABC):
         """Calls a tool; a cancelled or timed-out call is cancelled on the server too."""
         site = self._site("call", name, context.timeout)
         session = self._connection.session or await self._reach(site)
-        result: wire.CallToolResult | None = None
         try:
-            with self._limit(context.timeout):
-                result = await request_call(
-                    session, name, dict(arguments), on_progress=_adapt_progress(context), site=site
-                )
+            result = await self._request(session, site, dict(arguments), context)
+        except MCPFailure:
+            raise
         except Exception as failure:
-            raise self._translate(failure, site) from failure
+            raise self._translate(failure, site, session) from failure
         if result is None:
             raise report_timeout(site)
         outcome = interpret_result(result)
@@ -175,41 +164,49 @@ class SessionClient(ABC):
             try:
                 return await session.list_tools(params=params)
             except ValidationError:
-                if self._tap is None or self._tap.salvages_listings:
+                if self._salvager.salvages_listings:
                     raise
-                self._tap.salvages_listings = True
+                self._salvager.salvages_listings = True
                 return await session.list_tools(params=params)
 
     @asynccontextmanager
     async def _open_session(self, era: str) -> AsyncGenerator[ClientSession, None]:
-        """A session of the SDK, with a tap on its wire where it has one."""
-        opened = self.open_transport()
-        self._tap = None
-        if isinstance(opened, AbstractAsyncContextManager):
-            tap = self._tap = Tap(lambda: self._notice_end(tap))
-            opened = tap.around(opened)
+        """A session of the SDK; where there is a wire, its end is noticed and bad answers salvaged."""
+        salvager = self._salvager = Salvager()
         callback = adapt_elicitation(self.name, self._elicit) if self._elicit else None
-        client = Client(
-            opened, mode=era, client_info=_ABOUT_US, elicitation_callback=callback, cache=None
-        )
-        async with client:
-            if self._tap is not None:
-                self._tap.version = client.protocol_version
-            yield client.session
+        async with open_session(
+            self.open_transport(),
+            era,
+            SessionSetup(
+                salvager=salvager,
+                on_lost=lambda: self._notice_end(salvager),
+                elicitation_callback=callback,
+            ),
+        ) as session:
+            salvager.version = session.protocol_version or salvager.version
+            yield session
 
-    def _notice_end(self, tap: Tap) -> None:
-        if self._tap is tap:
-            self._connection.mark_lost()
+    def _notice_end(self, salvager: Salvager) -> None:
+        if self._salvager is salvager:
+            self._connection.mark_lost(self._connection.session)
 
-    def _limit(self, timeout: float | None) -> AbstractContextManager[object]:
-        """Our own deadline, from before the write; without a wire, the SDK's own one is enough."""
-        if timeout is None or self._tap is None:
-            return nullcontext()
-        return anyio.CancelScope(deadline=anyio.current_time() + timeout)
+    async def _request(
+        self, session: ClientSession, site: Site, arguments: dict[str, Any], context: Context
+    ) -> wire.CallToolResult | None:
+        """The call, within our own deadline from before the write; None where that has passed."""
+        listener = _adapt_progress(context)
+        if context.timeout is None or self.transport not in _WITHOUT_DEADLINE:
+            return await request_call(session, site, arguments, listener)
+        with anyio.CancelScope(deadline=anyio.current_time() + context.timeout):
+            return await request_call(session, site, arguments, listener)
+        return None
 
-    def _translate(self, failure: BaseException, site: Site) -> Exception:
+    def _translate(
+        self, failure: Exception, site: Site, session: ClientSession | None = None
+    ) -> Exception:
+        """One of our family; the failure of a call on an old session does not end the new one."""
         if is_connection_lost(failure):
-            self._connection.mark_lost()
+            self._connection.mark_lost(session)
         return translate_failure(failure, site)
 
     def _site(self, stage: Stage, tool: str = "", timeout: float | None = None) -> Site:

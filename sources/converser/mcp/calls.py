@@ -50,12 +50,7 @@ async def list_every_page(
 
 
 async def request_call(
-    session: ClientSession,
-    name: str,
-    arguments: dict[str, Any],
-    *,
-    on_progress: ProgressFnT | None,
-    site: Site,
+    session: ClientSession, site: Site, arguments: dict[str, Any], on_progress: ProgressFnT | None
 ) -> wire.CallToolResult:
     """Calls a tool, and answers what the server asks back on the way.
 
@@ -66,7 +61,7 @@ async def request_call(
     state: str | None = None
     for _ in range(ROUNDS_MAX + 1):
         params = wire.CallToolRequestParams(
-            name=name, arguments=arguments, input_responses=responses, request_state=state
+            name=site.tool, arguments=arguments, input_responses=responses, request_state=state
         )
         result = await session.send_request(
             wire.CallToolRequest(params=params),

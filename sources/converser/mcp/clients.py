@@ -12,9 +12,10 @@ from ..exceptions import ConfigurationFailure
 from ..immutables import EMPTY
 from .base import SessionClient
 from .handlers import ElicitationHandler
+from .sessions import Way
 from .states import ConnectionState
 from .stderr import StderrRing
-from .transports import OpenedTransport, open_http, open_sse, open_stdio
+from .transports import Launch, open_http, open_sse
 
 if TYPE_CHECKING:
     from mcp.server import Server
@@ -71,10 +72,12 @@ class StdioMCPClient(SessionClient):
         self._cwd = cwd
         self._ring = StderrRing()
 
-    def open_transport(self) -> OpenedTransport:
-        """Starts the process."""
+    def open_transport(self) -> Way:
+        """What to start, and how."""
         self._ring = StderrRing()
-        return open_stdio(self._command, self._environment, self._cwd, self._ring)
+        return Launch(
+            command=self._command, environment=self._environment, cwd=self._cwd, ring=self._ring
+        )
 
     def quote_last_words(self) -> str:
         """The last lines of the server's stderr."""
@@ -99,7 +102,7 @@ class HttpMCPClient(SessionClient):
         self._url = url
         self._headers = headers
 
-    def open_transport(self) -> OpenedTransport:
+    def open_transport(self) -> Way:
         """Opens the HTTP client."""
         return open_http(self._url, self._headers)
 
@@ -109,7 +112,7 @@ class SseMCPClient(HttpMCPClient):
 
     transport = "sse"
 
-    def open_transport(self) -> OpenedTransport:
+    def open_transport(self) -> Way:
         """Opens the stream of events."""
         return open_sse(self._url, self._headers)
 
@@ -130,6 +133,6 @@ class InProcessMCPClient(SessionClient):
         super().__init__(name or server.name, connect_timeout, elicit)
         self._server = server
 
-    def open_transport(self) -> Server[Any] | MCPServer:
+    def open_transport(self) -> Way:
         """The server itself: the SDK calls it directly."""
         return self._server

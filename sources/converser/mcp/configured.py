@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from ..configuration import (
     MCPServer,
     resolve_command,
@@ -19,12 +17,9 @@ from ..naming import Naming
 from ..selection import Selection
 from .base import SessionClient
 from .handlers import ElicitationHandler
+from .sessions import Way
 from .stderr import StderrRing
-from .transports import OpenedTransport, open_http, open_sse, open_stdio
-
-if TYPE_CHECKING:
-    from mcp.server import Server
-    from mcp.server.mcpserver import MCPServer as SdkServer
+from .transports import Launch, open_http, open_sse
 
 
 class ConfiguredMCPClient(SessionClient):
@@ -36,15 +31,20 @@ class ConfiguredMCPClient(SessionClient):
         self.transport = server.transport
         self._ring = StderrRing()
 
-    def open_transport(self) -> OpenedTransport | Server[Any] | SdkServer:
+    def open_transport(self) -> Way:
         """Resolves what is configured, and opens the transport that it names."""
         server = self.server
         if server.transport == "in-process":
-            return resolve_server(server)
+            in_process: Way = resolve_server(server)
+            return in_process
         if server.transport == "stdio":
             self._ring = StderrRing()
-            environment = resolve_environment(server)
-            return open_stdio(resolve_command(server), environment, resolve_cwd(server), self._ring)
+            return Launch(
+                command=resolve_command(server),
+                environment=resolve_environment(server),
+                cwd=resolve_cwd(server),
+                ring=self._ring,
+            )
         opener = open_http if server.transport == "http" else open_sse
         return opener(resolve_url(server), resolve_headers(server))
 
@@ -53,9 +53,7 @@ class ConfiguredMCPClient(SessionClient):
         return self._ring.quote()
 
 
-def create_mcp_ensemble(
-    server: MCPServer, *, elicit: ElicitationHandler | None = None
-) -> Ensemble:
+def create_mcp_ensemble(server: MCPServer, *, elicit: ElicitationHandler | None = None) -> Ensemble:
     """An ensemble for a configured server, not yet connected."""
     client = ConfiguredMCPClient(server, elicit=elicit)
     return Ensemble(server.name, connection=client, configuration=configure_ensemble(server))

@@ -14,6 +14,8 @@ from contextlib import AbstractAsyncContextManager
 
 import anyio
 from mcp.client.session import ClientSession
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from ..tasks import spawn
 from .failures import unwrap_group
@@ -23,6 +25,7 @@ Open = Callable[[str], AbstractAsyncContextManager[ClientSession]]
 """Opens a session in an era: `auto` asks the server, `legacy` does the handshake at once."""
 
 _CLOSING_TIME_MAX = 10.0
+_ERAS = {"auto": ("auto", "legacy"), "legacy": ("legacy", "auto")}
 _log = logging.getLogger(__name__)
 
 
@@ -37,6 +40,7 @@ class Connection:
         self._session: ClientSession | None = None
         self._life: _Life | None = None
         self._past: _Life | None = None
+        self._era = "auto"
 
     @property
     def state(self) -> ConnectionState:
@@ -64,9 +68,9 @@ class Connection:
         if self._past is not None:
             await self._past.ended.wait()
 
-    def mark_lost(self) -> None:
-        """The stream has ended, or the server has forgotten us: the session is of no more use."""
-        if self._session is not None:
+    def mark_lost(self, session: ClientSession | None) -> None:
+        """The stream has ended, or the server has forgotten us: this session is of no more use."""
+        if session is not None and self._session is session:
             self._part(ConnectionState.FAILED)
 
     def _begin(self) -> _Life:
@@ -79,7 +83,7 @@ class Connection:
     def _part(self, state: ConnectionState) -> None:
         """Leaves the session to its owner, who ends it alone."""
         if self._life is not None:
-            self._life.stop.set()
+            self._life.end()
             self._past, self._life, self._session = self._life, None, None
         self._turn(state)
 
@@ -88,10 +92,10 @@ class Connection:
         try:
             if past is not None:
                 await past.ended.wait()
-            for era in ("auto", "legacy"):
+            for era in _ERAS[self._era]:
                 await self._live(life, era)
-                if life.connected or life.stop.is_set() or not _may_be_era(life.failure):
-                    break
+                if life.connected or life.stop.is_set() or not isinstance(life.failure, MCPError):
+                    break  # only a server that answered, or died, may have died of the question
         finally:
             if self._life is life:
                 self._part(ConnectionState.FAILED)
@@ -100,8 +104,9 @@ class Connection:
 
     async def _live(self, life: _Life, era: str) -> None:
         life.failure = None
+        life.scope = anyio.CancelScope()
         try:
-            with anyio.CancelScope() as scope:
+            with life.scope as scope:
                 scope.deadline = anyio.current_time() + self._connect_timeout
                 async with self._open(era) as session:
                     scope.deadline = math.inf
@@ -112,11 +117,13 @@ class Connection:
             life.failure = unwrap_group(failure)
             _log.debug("The connection to %s ended with %s", self._name, type(failure).__name__)
         else:
-            if scope.cancelled_caught and not life.connected:
+            if scope.cancelled_caught and not life.connected and not life.stop.is_set():
                 life.failure = TimeoutError()
 
     def _publish(self, life: _Life, session: ClientSession) -> None:
         life.connected = True
+        legacy = session.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS
+        self._era = "legacy" if legacy else "auto"
         if self._life is life:
             self._session = session
             self._turn(ConnectionState.CONNECTED)
@@ -134,10 +141,12 @@ class _Life:
         self.stop = anyio.Event()
         self.settled = anyio.Event()
         self.ended = anyio.Event()
+        self.scope = anyio.CancelScope()
         self.failure: BaseException | None = None
         self.connected = False
 
-
-def _may_be_era(failure: BaseException | None) -> bool:
-    """Whether a server may have died of the modern era's first question."""
-    return getattr(failure, "code", None) == -32000
+    def end(self) -> None:
+        """Asks the owner to leave; where it is still on its way in, it turns round at once."""
+        self.stop.set()
+        if not self.connected:
+            self.scope.cancel()

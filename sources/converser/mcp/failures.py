@@ -119,7 +119,6 @@ def report_timeout(site: Site) -> MCPTimeoutFailure:
     return MCPTimeoutFailure(
         f"{site.describe()} did not answer{limit}.{site.epilogue}",
         remedy=remedies[site.stage],
-        outcome=Outcome.TIMED_OUT,
         **site.at(),
     )
 

@@ -11,7 +11,7 @@ import mcp_types as wire
 from mcp.client.session import ClientRequestContext, ElicitationFnT
 
 from ..hygiene import clean_text
-from ..immutables import EMPTY, freeze
+from ..immutables import FrozenDictionary, freeze
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class ElicitationAnswer:
     """What the person did with the question."""
 
     action: Literal["accept", "decline", "cancel"] = "accept"
-    values: Mapping[str, Any] = field(default=EMPTY)
+    values: Mapping[str, Any] = field(default_factory=FrozenDictionary)
 
 
 ElicitationHandler = Callable[[Elicitation], Awaitable[ElicitationAnswer]]

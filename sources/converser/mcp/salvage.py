@@ -25,6 +25,23 @@ _BLOCKS: dict[str, type[BaseModel]] = {
 }
 
 
+class Salvager:
+    """Salvages the answers of one session; listings only once one was rejected, since it takes time."""
+
+    def __init__(self) -> None:
+        self.version = "2025-11-25"
+        self.salvages_listings = False
+        self.remarks: list[str] = []
+
+    def treat(self, method: str, result: dict[str, Any]) -> dict[str, Any]:
+        """The result as the SDK will accept it."""
+        if method == "tools/call":
+            return salvage_outcome(result, self.version)
+        if method == "tools/list" and self.salvages_listings:
+            return salvage_listing(result, self.version, self.remarks.append)
+        return result
+
+
 def salvage_listing(result: dict[str, Any], version: str, report: Report) -> dict[str, Any]:
     """Keeps the tools that are valid one by one."""
     if (tools := as_list(result.get("tools"))) is None:
@@ -58,7 +75,7 @@ def salvage_outcome(result: dict[str, Any], version: str) -> dict[str, Any]:
 def _rewrite(result: dict[str, Any], meta: dict[str, Any]) -> dict[str, Any]:
     """A copy of a result without its odd parts, which its metadata carries instead."""
     taken = {index for index, _ in meta.get(ODD_BLOCKS_KEY, ())}
-    rewritten = {"content": [], "resultType": "complete", **result}
+    rewritten: dict[str, Any] = {"content": [], "resultType": "complete", **result}
     if (content := as_list(rewritten["content"])) is not None:
         rewritten["content"] = [b for index, b in enumerate(content) if index not in taken]
     if ODD_STRUCTURED_KEY in meta:

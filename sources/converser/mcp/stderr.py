@@ -15,39 +15,42 @@ _LINE_LENGTH_MAX = 2_000
 
 
 class StderrRing:
-    """A pipe whose far end a server writes to; a thread keeps its last lines and drops the rest."""
+    """The last lines of a server's stderr, bounded in number and length; the rest is dropped."""
 
     def __init__(self) -> None:
         self._lines: deque[str] = deque(maxlen=LINES_MAX)
+        self._rest = b""
         self._lock = threading.Lock()
 
-    def open(self) -> TextIO:
-        """The end for the server; close it after the start, and the reader ends with the server."""
-        reading, writing = os.pipe()
-        thread = threading.Thread(
-            target=self._read, args=(reading,), name="converser: stderr", daemon=True
-        )
-        thread.start()
-        return os.fdopen(writing, "w")
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The last lines, made harmless to look at."""
+        with self._lock:
+            lines = (*self._lines, self._rest.decode("utf-8", "replace"))
+        return tuple(clean_text(line.rstrip("\r")) for line in lines if line.strip())
+
+    def feed(self, chunk: bytes) -> None:
+        """Takes what the server wrote."""
+        with self._lock:
+            *lines, rest = (self._rest + chunk).split(b"\n")
+            self._rest = rest[-_LINE_LENGTH_MAX:]
+            for line in lines[-LINES_MAX:]:
+                self._lines.append(line[-_LINE_LENGTH_MAX:].decode("utf-8", "replace"))
 
     def quote(self, count: int = 5) -> str:
         """The last lines, as an addition to an error message."""
-        with self._lock:
-            lines = [line for line in self._lines if line.strip()][-count:]
-        if not lines:
-            return ""
-        return " Its last words on stderr: " + " | ".join(clean_text(line) for line in lines) + "."
+        lines = self.lines[-count:]
+        return f" Its last words on stderr: {' | '.join(lines)}." if lines else ""
 
-    def _read(self, descriptor: int) -> None:
+    def open_pipe(self) -> TextIO:
+        """An end for a server to write to; a thread reads the other one until the server is gone."""
+        reading, writing = os.pipe()
+        threading.Thread(
+            target=self._drain, args=(reading,), name="converser: stderr", daemon=True
+        ).start()
+        return os.fdopen(writing, "w")
+
+    def _drain(self, descriptor: int) -> None:
         with os.fdopen(descriptor, "rb", buffering=0) as pipe:
-            rest = b""
             while chunk := pipe.read(65_536):
-                *lines, rest = (rest + chunk).split(b"\n")
-                rest = rest[-_LINE_LENGTH_MAX:]
-                with self._lock:
-                    for line in lines[-LINES_MAX:]:
-                        text = line[-_LINE_LENGTH_MAX:].decode("utf-8", "replace")
-                        self._lines.append(text.rstrip("\r"))
-            if rest:
-                with self._lock:
-                    self._lines.append(rest.decode("utf-8", "replace"))
+                self.feed(chunk)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from types import TracebackType
 from typing import Any
 
@@ -14,20 +14,23 @@ from mcp.client import Transport
 from mcp.shared.message import SessionMessage
 from typing_extensions import Self
 
-from .salvage import salvage_listing, salvage_outcome
+from ..tasks import spawn
+from .salvage import Salvager
 
 _WATCHED = frozenset({"tools/list", "tools/call"})
+_CANCELLATION = "notifications/cancelled"
+_CANCELLATION_PATIENCE = 5.0
+_BROKEN = (anyio.BrokenResourceError, anyio.ClosedResourceError)
 
 
 class Tap:
     """Remembers what was asked, so that each answer can be salvaged by its method."""
 
-    def __init__(self, on_lost: Callable[[], None]) -> None:
-        self.version = "2025-11-25"
-        self.salvages_listings = False
-        self.remarks: list[str] = []
-        self._on_lost = on_lost
+    def __init__(self, salvager: Salvager, on_lost: Callable[[], None]) -> None:
+        self._salvager = salvager
         self._asked: dict[wire.RequestId, str] = {}
+        self.lose = on_lost
+        """Tells the owner that the stream has ended."""
 
     @asynccontextmanager
     async def around(self, transport: Transport) -> AsyncGenerator[tuple[Any, Any], None]:
@@ -51,19 +54,10 @@ class Tap:
         method = self._asked.pop(message.id, None)
         if method is None or isinstance(message, wire.JSONRPCError):
             return item
-        if method == "tools/call":
-            result = salvage_outcome(message.result, self.version)
-        elif self.salvages_listings:
-            result = salvage_listing(message.result, self.version, self.remarks.append)
-        else:
-            return item
+        result = self._salvager.treat(method, message.result)
         if result is not message.result:
             item.message = message.model_copy(update={"result": result})
         return item
-
-    def lose(self) -> None:
-        """Tells the owner that the stream has ended."""
-        self._on_lost()
 
 
 class _TappedStream:
@@ -113,4 +107,13 @@ class _TappedRead(_TappedStream):
 class _TappedWrite(_TappedStream):
     async def send(self, item: SessionMessage) -> None:
         self._tap.note(item)
+        message = item.message
+        if isinstance(message, wire.JSONRPCNotification) and message.method == _CANCELLATION:
+            # A caller who gave up must be free at once, also where the server takes nothing in.
+            spawn(lambda: self._send_quietly(item), "converser: cancellation")
+            return
         await self._inner.send(item)
+
+    async def _send_quietly(self, item: SessionMessage) -> None:
+        with anyio.move_on_after(_CANCELLATION_PATIENCE), suppress(*_BROKEN):
+            await self._inner.send(item)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,22 +25,27 @@ _HTTP_PATIENCE = 30.0
 _A_DAY = 86_400.0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """A server process to start; it sees a few harmless variables, and those that are given."""
+
+    command: Sequence[str]
+    environment: Mapping[str, str] = field(repr=False)
+    cwd: str | Path | None
+    ring: StderrRing
+
+
 @asynccontextmanager
-async def open_stdio(
-    command: Sequence[str],
-    environment: Mapping[str, str],
-    cwd: str | Path | None,
-    ring: StderrRing,
-) -> AsyncGenerator[Streams, None]:
-    """Starts a server process; it sees a few harmless variables, and those that are given."""
+async def open_sdk_stdio(launch: Launch) -> AsyncGenerator[Streams, None]:
+    """Starts a server process on the SDK's own transport."""
     parameters = StdioServerParameters(
-        command=command[0],
-        args=list(command[1:]),
-        env=dict(environment),
-        cwd=cwd,
+        command=launch.command[0],
+        args=list(launch.command[1:]),
+        env=dict(launch.environment),
+        cwd=launch.cwd,
         encoding_error_handler="replace",
     )
-    with ring.open() as errlog:
+    with launch.ring.open_pipe() as errlog:
         async with stdio_client(parameters, errlog=errlog) as streams:
             errlog.close()  # the server has its own copy; ours would hide its end
             yield streams

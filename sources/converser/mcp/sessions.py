@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Opens a session of the SDK over whatever way leads to the server."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Union
+
+import mcp_types as wire
+from mcp import Client
+from mcp.client.session import ClientSession, ElicitationFnT
+
+from .. import __version__
+from .salvage import Salvager
+from .stdio.session import negotiate, open_process
+from .tap import Tap
+from .transports import Launch, OpenedTransport, open_sdk_stdio
+
+if TYPE_CHECKING:
+    from mcp.server import Server
+    from mcp.server.mcpserver import MCPServer
+
+Way = Union[Launch, OpenedTransport, "Server[Any]", "MCPServer"]
+"""A process to start, a transport of the SDK, or a server in this very process."""
+
+_ABOUT_US = wire.Implementation(name="converser", version=__version__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionSetup:
+    """What a session is to do beside calls."""
+
+    salvager: Salvager
+    on_lost: Callable[[], None]
+    elicitation_callback: ElicitationFnT | None
+
+
+@asynccontextmanager
+async def open_session(
+    way: Way, era: str, setup: SessionSetup
+) -> AsyncGenerator[ClientSession, None]:
+    """A negotiated session; must be entered and left by one task."""
+    if isinstance(way, Launch) and _can_keep_processes():
+        async with _open_own(way, era, setup) as session:
+            yield session
+        return
+    if isinstance(way, Launch):
+        way = open_sdk_stdio(way)
+    if isinstance(way, AbstractAsyncContextManager):
+        way = Tap(setup.salvager, setup.on_lost).around(way)
+    client = Client(
+        way,
+        mode=era,
+        client_info=_ABOUT_US,
+        elicitation_callback=setup.elicitation_callback,
+        cache=None,
+    )
+    async with client:
+        yield client.session
+
+
+@asynccontextmanager
+async def _open_own(
+    launch: Launch, era: str, setup: SessionSetup
+) -> AsyncGenerator[ClientSession, None]:
+    async with open_process(launch, setup.on_lost, setup.salvager.treat) as dispatcher:
+        session = ClientSession(
+            dispatcher=dispatcher,
+            client_info=_ABOUT_US,
+            elicitation_callback=setup.elicitation_callback,
+        )
+        async with session:
+            await negotiate(session, era)
+            yield session
+
+
+def _can_keep_processes() -> bool:
+    """Whether our own transport works here: it needs asyncio, and a POSIX system."""
+    if sys.platform == "win32" or not sys.executable:
+        return False
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

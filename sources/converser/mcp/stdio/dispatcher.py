@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests and answers over a server process: the SDK's typed session stands on this, without its plumbing.
+
+The SDK calls the interface that this fills (`Dispatcher`) provisional; so nothing outside this
+folder knows of it, and the SDK's own transport can stand in at any time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+import anyio
+import anyio.abc
+from mcp.shared.dispatcher import (
+    CallOptions,
+    Dispatcher,
+    OnNotify,
+    OnNotifyIntercept,
+    OnRequest,
+    ProgressFnT,
+    run_notify_intercept,
+)
+from mcp.shared.exceptions import MCPError
+from mcp.shared.transport_context import TransportContext
+from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, REQUEST_TIMEOUT
+from opentelemetry import propagate, trace
+
+from ..salvage import as_dictionary
+from .framing import Excess
+from .inbound import Inbox
+from .messages import decode_messages, encode_message, recover_identifier
+from .process import ServerProcess
+
+Treat = Callable[[str, "dict[str, Any]"], "dict[str, Any]"]
+"""Salvages what can be saved of an answer, by the method that was asked."""
+
+UNSENT_MAX = 64 * 1024 * 1024
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Pending:
+    """A request that waits for its answer."""
+
+    future: asyncio.Future[dict[str, Any]]
+    on_progress: ProgressFnT | None
+
+
+class LeanDispatcher(Dispatcher[TransportContext]):
+    """Sends each request under an id that cannot be guessed, and resolves it by that id once."""
+
+    def __init__(self, on_lost: Callable[[], None], treat: Treat) -> None:
+        self._on_lost = on_lost
+        self._treat = treat
+        self._process: ServerProcess | None = None
+        self._pending: dict[int | str, _Pending] = {}
+        self._inbox: Inbox | None = None
+        self._intercept: OnNotifyIntercept | None = None
+        self._closed = asyncio.Event()
+        self.strays = 0
+        """Lines and answers that belong to no request of ours."""
+
+    def attach(self, process: ServerProcess) -> None:
+        """Names the process to speak to."""
+        self._process = process
+
+    async def send_raw_request(
+        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
+    ) -> dict[str, Any]:
+        """Sends a request and waits for its answer; the clock runs from before the write."""
+        options = opts or {}
+        identifier = options.get("request_id") or self._mint()
+        on_progress = options.get("on_progress")
+        pending = _Pending(asyncio.get_running_loop().create_future(), on_progress)
+        body = _compose(method, params, identifier, wants_progress=on_progress is not None)
+        self._write(body)
+        self._pending[identifier] = pending
+        timeout = options.get("timeout")
+        timer = self._start_timer(pending, method, timeout) if timeout is not None else None
+        abandoned = True
+        try:
+            answer = await pending.future
+            abandoned = False
+            return self._treat(method, answer)
+        except MCPError as failure:
+            abandoned = failure.code == REQUEST_TIMEOUT and failure.data is _TIMED_OUT
+            raise
+        finally:
+            self._pending.pop(identifier, None)
+            if timer is not None:
+                timer.cancel()
+            if abandoned and options.get("cancel_on_abandon", True):
+                self._cancel(identifier)
+
+    async def notify(
+        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
+    ) -> None:
+        """Sends a notification; after the end it is dropped."""
+        with suppress(MCPError):
+            self._write(_compose(method, params, None))
+
+    async def run(
+        self,
+        on_request: OnRequest,
+        on_notify: OnNotify,
+        on_notify_intercept: OnNotifyIntercept | None = None,
+        *,
+        task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Serves what the server sends until its stream ends."""
+        self._intercept = on_notify_intercept
+        async with anyio.create_task_group() as group:
+            self._inbox = Inbox(group, on_request, on_notify, self, self._respond)
+            task_status.started()
+            await self._closed.wait()
+            group.cancel_scope.cancel()
+
+    def take_line(self, line: bytes | Excess) -> None:
+        """Takes one line of the server's; what is broken fails the one call that it answers."""
+        if isinstance(line, Excess):
+            self._fail_broken(line.head, f"The answer has {line.length} bytes, which is too much")
+            return
+        messages = decode_messages(line)
+        if messages is None:
+            self._fail_broken(line, "The answer is not valid JSON")
+            return
+        for message in messages:
+            self._take(message)
+
+    def end(self) -> None:
+        """The stream has ended: whoever waits hears of it at once."""
+        self._closed.set()
+        for pending in self._pending.values():
+            if not pending.future.done():
+                pending.future.set_exception(MCPError(CONNECTION_CLOSED, "Connection closed"))
+        self._on_lost()
+
+    def _take(self, message: dict[str, Any]) -> None:
+        if "method" in message:
+            self._take_call(message)
+            return
+        pending = self._pending.get(_normalise(message.get("id")))
+        if pending is None or pending.future.done():
+            self.strays += 1
+        elif (result := as_dictionary(message.get("result"))) is not None:
+            pending.future.set_result(result)
+        else:
+            pending.future.set_exception(_read_error(message.get("error")))
+
+    def _take_call(self, message: dict[str, Any]) -> None:
+        method, params = message["method"], message.get("params")
+        if self._inbox is None or not isinstance(method, str) or not _is_params(params):
+            self.strays += 1
+        elif (identifier := message.get("id")) is not None:
+            self._inbox.take_request(identifier, method, params)
+        else:
+            self._take_notification(self._inbox, method, params)
+
+    def _take_notification(self, inbox: Inbox, method: str, params: dict[str, Any] | None) -> None:
+        if method == "notifications/progress" and params:
+            pending = self._pending.get(_normalise(params.get("progressToken")))
+            if pending is not None and pending.on_progress is not None:
+                inbox.take_progress(pending.on_progress, params)
+        if not run_notify_intercept(self._intercept, method, params):
+            inbox.take_notification(method, params)
+
+    def _fail_broken(self, line: bytes, reason: str) -> None:
+        pending = self._pending.get(recover_identifier(line) or "")
+        if pending is not None and not pending.future.done():
+            pending.future.set_exception(MCPError(PARSE_ERROR, reason))
+        else:
+            self.strays += 1
+
+    def _respond(self, answer: dict[str, Any]) -> None:
+        with suppress(MCPError):
+            self._write({"jsonrpc": "2.0", **answer})
+
+    def _write(self, message: dict[str, Any]) -> None:
+        if self._process is None or self._closed.is_set():
+            raise MCPError(CONNECTION_CLOSED, "Connection closed")
+        if self._process.unsent > UNSENT_MAX:
+            raise MCPError(REQUEST_TIMEOUT, "Timed out: the server does not read its input")
+        self._process.write(encode_message(message))
+
+    def _cancel(self, identifier: int | str) -> None:
+        params = {"requestId": identifier, "reason": "The caller does not wait any more."}
+        with suppress(MCPError):
+            self._write(_compose("notifications/cancelled", params, None))
+
+    def _start_timer(self, pending: _Pending, method: str, timeout: float) -> asyncio.TimerHandle:
+        def expire() -> None:
+            if not pending.future.done():
+                words = f"Request {method!r} timed out"
+                pending.future.set_exception(MCPError(REQUEST_TIMEOUT, words, _TIMED_OUT))
+
+        return asyncio.get_running_loop().call_later(timeout, expire)
+
+    def _mint(self) -> int:
+        while (identifier := secrets.randbits(52)) in self._pending:
+            pass
+        return identifier
+
+
+_TIMED_OUT = "converser/timed-out"
+
+
+def _compose(
+    method: str,
+    params: Mapping[str, Any] | None,
+    identifier: int | str | None,
+    *,
+    wants_progress: bool = False,
+) -> dict[str, Any]:
+    """A message with its progress token and trace context, where there are any."""
+    body: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
+    if identifier is not None:
+        body["id"] = identifier
+        meta: dict[str, Any] = {"progressToken": identifier} if wants_progress else {}
+        if trace.get_current_span().get_span_context().is_valid:
+            propagate.inject(meta)
+        if meta:
+            params = {**(params or {}), "_meta": {**((params or {}).get("_meta") or {}), **meta}}
+    if params:
+        body["params"] = params
+    return body
+
+
+def _normalise(identifier: Any) -> int | str:
+    """An id as we know it: some servers answer to a number with its text."""
+    if isinstance(identifier, str) and identifier.isdecimal() and len(identifier) < 20:
+        return int(identifier)
+    return identifier if isinstance(identifier, int | str) else ""
+
+
+def _is_params(params: Any) -> TypeGuard[dict[str, Any] | None]:
+    return params is None or isinstance(params, dict)
+
+
+def _read_error(error: Any) -> MCPError:
+    fields = as_dictionary(error) or {}
+    code, message = fields.get("code"), fields.get("message")
+    if isinstance(code, int) and isinstance(message, str):
+        return MCPError(code, message, fields.get("data"))
+    return MCPError(PARSE_ERROR, "The answer has neither a result nor a proper error")

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A server process on asyncio: its lines, its last words, its end, and how it is brought to an end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import anyio
+
+from ..stderr import StderrRing
+from .framing import Excess, Framer
+
+_POLITE_GRACE = 2.0
+_FORCED_GRACE = 3.0
+_LAST_LINES_PATIENCE = 0.25
+_KEEPER = Path(__file__).with_name("keeper.py")
+
+
+class ServerProcess(asyncio.SubprocessProtocol):
+    """Hands on each line of stdout, keeps the last ones of stderr, and tells of the end once."""
+
+    def __init__(
+        self,
+        ring: StderrRing,
+        on_line: Callable[[bytes | Excess], None],
+        on_end: Callable[[], None],
+    ) -> None:
+        self._ring = ring
+        self._on_line = on_line
+        self._on_end = on_end
+        self._framer = Framer()
+        self._over = False
+        self._exited = anyio.Event()
+        self._transport: asyncio.SubprocessTransport | None = None
+        self._stdin: asyncio.WriteTransport | None = None
+        self._lifeline: int | None = None
+
+    @property
+    def exit_code(self) -> int | None:
+        """How the process ended, where it has."""
+        return self._transport.get_returncode() if self._transport else None
+
+    @property
+    def unsent(self) -> int:
+        """Bytes that the server has not read yet."""
+        return self._stdin.get_write_buffer_size() if self._stdin else 0
+
+    async def start(
+        self, command: Sequence[str], environment: Mapping[str, str], cwd: str | Path | None
+    ) -> None:
+        """Starts the server below a keeper, which ends its whole tree should we die."""
+        program = find_program(command[0], environment, cwd)
+        reading, self._lifeline = os.pipe()
+        keeper = (sys.executable, "-I", "-S", str(_KEEPER), str(reading))
+        try:
+            await asyncio.get_running_loop().subprocess_exec(
+                lambda: self,
+                *(*keeper, program, *command[1:]),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                env=dict(environment),
+                cwd=cwd,
+                pass_fds=(reading,),
+                start_new_session=True,
+            )
+        finally:
+            os.close(reading)
+
+    def write(self, line: bytes) -> None:
+        """Sends a line, without waiting for the server to read it."""
+        if self._stdin is not None:
+            self._stdin.write(line)
+
+    async def end(self) -> None:
+        """Brings the process to its end: politely, then by a signal to its tree; bounded in time."""
+        if self._stdin is not None:
+            self._stdin.close()
+        with anyio.move_on_after(_POLITE_GRACE):
+            await self._exited.wait()
+        self._close_lifeline()
+        with anyio.move_on_after(_FORCED_GRACE):
+            await self._exited.wait()
+        if self._transport is not None:
+            if not self._exited.is_set():
+                with contextlib.suppress(ProcessLookupError):
+                    self._transport.send_signal(signal.SIGKILL)
+            self._transport.close()
+
+    def _close_lifeline(self) -> None:
+        if self._lifeline is not None:
+            os.close(self._lifeline)
+            self._lifeline = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Called by the loop when the process has started."""
+        self._transport = cast("asyncio.SubprocessTransport", transport)
+        self._stdin = cast("Any", self._transport.get_pipe_transport(0))
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        """Called by the loop with what the process wrote."""
+        if fd == 2:
+            self._ring.feed(data)
+            return
+        for line in self._framer.feed(data):
+            self._on_line(line)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        """Called by the loop when a stream has ended."""
+        if fd == 1:
+            self._finish()
+
+    def process_exited(self) -> None:
+        """Called by the loop when the process has ended; its last lines may still be on their way."""
+        self._exited.set()
+        asyncio.get_running_loop().call_later(_LAST_LINES_PATIENCE, self._finish)
+
+    def _finish(self) -> None:
+        if not self._over:
+            self._over = True
+            self._on_end()
+
+
+def find_program(name: str, environment: Mapping[str, str], cwd: str | Path | None) -> str:
+    """The path of a program as the server's own PATH has it; says at once where there is none."""
+    if cwd is not None and not Path(cwd).is_dir():
+        raise FileNotFoundError(2, "There is no such folder", str(cwd))
+    if os.sep in name:
+        path = str(Path(cwd, name)) if cwd is not None and not os.path.isabs(name) else name  # noqa: PTH117
+        found = shutil.which(path)
+    else:
+        path, found = name, shutil.which(name, path=environment.get("PATH"))
+    if found is not None:
+        return found
+    if Path(path).exists():
+        raise PermissionError(13, "It is not executable", name)
+    raise FileNotFoundError(2, "There is no such program", name)
