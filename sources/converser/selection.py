@@ -30,7 +30,7 @@ class Selection:
         """Patterns that match no tool at all: most likely a slip of the pen."""
         present = tuple(names)
         patterns = (*(self.allow or ()), *self.deny)
-        return tuple(p for p in patterns if not any(fnmatchcase(name, p) for name in present))
+        return tuple(p for p in patterns if not any(_matches(name, (p,)) for name in present))
 
 
 def _matches(name: str, patterns: tuple[str, ...]) -> bool:

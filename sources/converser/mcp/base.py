@@ -5,10 +5,8 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import (
-    asynccontextmanager,
-)
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import anyio
@@ -28,6 +26,7 @@ from .failures import (
     Site,
     Stage,
     is_connection_lost,
+    report_lost,
     report_timeout,
     translate_failure,
 )
@@ -58,6 +57,7 @@ class SessionClient(ABC):
         self._connection = Connection(name, self._open_session, connect_timeout)
         self._salvager = Salvager()
         self._checks = OutputChecks()
+        self._calls: set[anyio.CancelScope] = set()
         self._remarks: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -106,7 +106,9 @@ class SessionClient(ABC):
         await self._reach(self._site("connect"))
 
     async def disconnect(self) -> None:
-        """Ends the connection, and the server's process where there is one."""
+        """Ends the connection, its calls, and the server's process where there is one."""
+        for scope in tuple(self._calls):
+            scope.cancel()
         await self._connection.disconnect()
 
     async def list_tools(self) -> tuple[Tool, ...]:
@@ -114,6 +116,7 @@ class SessionClient(ABC):
         site = self._site("list", timeout=self._patience)
         session = await self._reach(site)
         remarks: list[str] = []
+        self._salvager.remarks = []
 
         async def fetch(cursor: str | None) -> wire.ListToolsResult:
             return await self._fetch_page(session, cursor)
@@ -144,7 +147,7 @@ class SessionClient(ABC):
         except Exception as failure:
             raise self._translate(failure, site, session) from failure
         if result is None:
-            raise report_timeout(site)
+            raise report_lost(site) if self.transport == "in-process" else report_timeout(site)
         outcome = interpret_result(result)
         if result.is_error:
             raise self._report_tool_error(outcome, site)
@@ -195,11 +198,25 @@ class SessionClient(ABC):
     ) -> wire.CallToolResult | None:
         """The call, within our own deadline from before the write; None where that has passed."""
         listener = _adapt_progress(context)
+        if self.transport == "in-process":
+            with self._end_with_connection():
+                return await request_call(session, site, arguments, listener)
+            return None
         if context.timeout is None or self.transport not in _WITHOUT_DEADLINE:
             return await request_call(session, site, arguments, listener)
         with anyio.CancelScope(deadline=anyio.current_time() + context.timeout):
             return await request_call(session, site, arguments, listener)
         return None
+
+    @contextmanager
+    def _end_with_connection(self) -> Generator[None, None, bool | None]:
+        """For a call that runs in its caller's own task: no stream ends that could end it."""
+        with anyio.CancelScope() as scope:
+            self._calls.add(scope)
+            try:
+                yield
+            finally:
+                self._calls.discard(scope)
 
     def _translate(
         self, failure: Exception, site: Site, session: ClientSession | None = None

@@ -26,11 +26,20 @@ FAULT_KEY = "converser/fault"
 """Where the HTTP guard puts what it knows of a fault, in the data of a JSON-RPC error."""
 
 _CONNECTION_CLOSED = -32000
+_BROKEN_STREAM = "sse stream "
 _REQUEST_TIMEOUT = -32001
-_LOST_SESSION = ("session not found", "session terminated")
+_LOST_SESSION = ("session not found", "session terminated", "no valid session id")
 
 
 Stage = Literal["connect", "list", "call"]
+
+
+class HttpRefusal(ConnectionError):
+    """A status that says no; unlike the HTTP client's own exception, it does not quote the URL."""
+
+    def __init__(self, status: int, retry_after: str | None) -> None:
+        super().__init__(f"HTTP status {status}")
+        self.fault = {"status": status, "retry_after": retry_after}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,23 +81,19 @@ def translate_failure(failure: BaseException, site: Site) -> MCPFailure:
     if isinstance(failure, MCPError):
         return _translate_rpc_error(failure, site)
     if isinstance(failure, TimeoutError):
-        return report_timeout(site)
+        return report_timeout(site, failure)
     if isinstance(failure, ValidationError):
-        return MCPProtocolFailure(
-            f"{site.describe()} sent a message that breaks the protocol:"
-            f" {_summarise_validation(failure)}.{site.epilogue}",
-            remedy="The call may have taken effect. Report this to the server's authors.",
-            cause=failure,
-            **site.at(),
-        )
-    if isinstance(failure, OSError):
-        return _report_unreachable(site, failure)
-    if type(failure).__module__.partition(".")[0] in ("httpx2", "httpcore2"):
+        return _report_invalid_message(site, failure)
+    if isinstance(failure, OSError) or _is_of_http(failure):
         return _report_unreachable(site, failure)
     words = clean_text(str(failure) or type(failure).__name__, limit=MESSAGE_LIMIT)
     return MCPProtocolFailure(
         f"{site.describe()} cannot be used: {words}.{site.epilogue}", cause=failure, **site.at()
     )
+
+
+def _is_of_http(failure: BaseException) -> bool:
+    return type(failure).__module__.partition(".")[0] in ("httpx2", "httpcore2")
 
 
 def unwrap_group(failure: BaseException) -> BaseException:
@@ -102,13 +107,15 @@ def is_connection_lost(failure: BaseException) -> bool:
     """Whether the session is gone, so that only a new connection helps."""
     if not isinstance(failure, MCPError):
         return False
+    if (fault := _find_fault(failure)) is not None:
+        return fault.get("status") == 404 and bool(fault.get("session"))
     message = failure.message.lower()
     return (failure.code == _CONNECTION_CLOSED and message == "connection closed") or any(
         words in message for words in _LOST_SESSION
     )
 
 
-def report_timeout(site: Site) -> MCPTimeoutFailure:
+def report_timeout(site: Site, cause: BaseException | None = None) -> MCPTimeoutFailure:
     """The server did not answer in time."""
     limit = f" within {site.timeout:g} s" if site.timeout is not None else " in time"
     remedies = {
@@ -119,18 +126,18 @@ def report_timeout(site: Site) -> MCPTimeoutFailure:
     return MCPTimeoutFailure(
         f"{site.describe()} did not answer{limit}.{site.epilogue}",
         remedy=remedies[site.stage],
+        cause=cause,
         **site.at(),
     )
 
 
 def _translate_rpc_error(failure: MCPError, site: Site) -> MCPFailure:
-    data: Any = failure.data
-    if isinstance(data, Mapping) and FAULT_KEY in data:
-        return _report_http_fault(cast("Mapping[str, Any]", data[FAULT_KEY]), failure, site)
-    if is_connection_lost(failure):
-        return _report_lost(site, failure)
+    if (fault := _find_fault(failure)) is not None and not is_connection_lost(failure):
+        return _report_http_fault(fault, failure, site)
+    if is_connection_lost(failure) or _is_stream_broken(failure):
+        return report_lost(site, failure)
     if failure.code == _REQUEST_TIMEOUT and "timed out" in failure.message.lower():
-        return report_timeout(site)
+        return report_timeout(site, failure)
     words = clean_text(failure.message, limit=MESSAGE_LIMIT)
     if site.stage == "call":
         return MCPExecutionFailure(
@@ -146,7 +153,34 @@ def _translate_rpc_error(failure: MCPError, site: Site) -> MCPFailure:
     )
 
 
-def _report_lost(site: Site, cause: BaseException) -> MCPConnectionFailure:
+def _find_fault(failure: MCPError) -> Mapping[str, Any] | None:
+    """What the HTTP guard knows of this failure, if it is one of the guard's."""
+    data: Any = failure.data
+    if not isinstance(data, Mapping) or FAULT_KEY not in data:
+        return None
+    return cast("Mapping[str, Any]", data[FAULT_KEY])
+
+
+def _is_stream_broken(failure: MCPError) -> bool:
+    """Whether the answer was lost on its way, though the session lives."""
+    return failure.code == _CONNECTION_CLOSED and failure.message.lower().startswith(_BROKEN_STREAM)
+
+
+def _report_invalid_message(site: Site, failure: ValidationError) -> MCPProtocolFailure:
+    remedy = "Report this to the server's authors."
+    if is_call := site.stage == "call":
+        remedy = f"Check whether it took effect before you call it again. {remedy}"
+    return MCPProtocolFailure(
+        f"{site.describe()} sent a message that breaks the protocol:"
+        f" {_summarise_validation(failure)}.{site.epilogue}",
+        remedy=remedy,
+        cause=failure,
+        outcome=Outcome.UNKNOWN if is_call else Outcome.TOOL_ERROR,
+        **site.at(),
+    )
+
+
+def report_lost(site: Site, cause: BaseException | None = None) -> MCPConnectionFailure:
     """A connection that ended while a request was under way: nobody knows what became of it."""
     if site.stage != "call":
         return MCPConnectionFailure(
@@ -166,7 +200,7 @@ def _report_lost(site: Site, cause: BaseException) -> MCPConnectionFailure:
 
 
 def _report_http_fault(
-    fault: Mapping[str, Any], cause: MCPError, site: Site
+    fault: Mapping[str, Any], cause: MCPError | HttpRefusal, site: Site
 ) -> MCPConnectionFailure:
     """A fault that the HTTP guard saw: a status, or a network error."""
     status = fault.get("status")
@@ -183,16 +217,21 @@ def _report_http_fault(
         remedy = "Try again later."
     else:
         remedy = "Check its `url` and `headers`."
-    return MCPConnectionFailure(words, remedy=remedy, cause=cause, **site.at())
+    doubtful = site.stage == "call" and status >= 500 and status != 503
+    if doubtful:
+        remedy = "Check whether it took effect before you call it again."
+    outcome = Outcome.UNKNOWN if doubtful else Outcome.TOOL_ERROR
+    return MCPConnectionFailure(words, remedy=remedy, cause=cause, outcome=outcome, **site.at())
 
 
 def _report_network_fault(
-    fault: Mapping[str, Any], cause: MCPError, site: Site
+    fault: Mapping[str, Any], cause: BaseException, site: Site
 ) -> MCPConnectionFailure:
     if fault.get("sent", True) and site.stage == "call":
-        return _report_lost(site, cause)
+        return report_lost(site, cause)
+    words = clean_text(str(fault.get("text")), limit=300).rstrip(".")
     return MCPConnectionFailure(
-        f"{site.describe()} cannot be reached: {clean_text(str(fault.get('text')), limit=300)}.",
+        f"{site.describe()} cannot be reached: {words}.",
         remedy="Check that it runs, and its `url`.",
         cause=cause,
         **site.at(),
@@ -200,13 +239,15 @@ def _report_network_fault(
 
 
 def _report_unreachable(site: Site, failure: BaseException) -> MCPConnectionFailure:
+    if isinstance(failure, HttpRefusal):
+        return _report_http_fault(failure.fault, failure, site)
     if isinstance(failure, FileNotFoundError):
         remedy = "Install it, or correct its `command` or `cwd`."
     elif isinstance(failure, PermissionError):
         remedy = "Make its `command` executable."
     else:
         remedy = "Check that it runs, and its configuration."
-    words = clean_text(str(failure) or type(failure).__name__, limit=MESSAGE_LIMIT)
+    words = clean_text(str(failure) or type(failure).__name__, limit=MESSAGE_LIMIT).rstrip(".")
     return MCPConnectionFailure(
         f"{site.describe()} cannot be reached: {words}.{site.epilogue}",
         remedy=remedy,

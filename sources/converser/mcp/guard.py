@@ -2,18 +2,27 @@
 """An HTTP transport that turns a network fault or a bare HTTP error into the failure of one call.
 
 The SDK's client dies whole when one POST fails, and forgets the status of an error response.
+No text of an exception is passed on that could quote a header: headers hold secrets.
 """
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import httpx2
 
-from .failures import FAULT_KEY
+from .failures import FAULT_KEY, HttpRefusal
 
 _FAULT_CODE = -32000
+_BODY_MAX = 1024 * 1024
+_NEVER_SENT = (
+    httpx2.ConnectError,
+    httpx2.ConnectTimeout,
+    httpx2.PoolTimeout,
+    httpx2.LocalProtocolError,
+    httpx2.UnsupportedProtocol,
+)
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
@@ -29,36 +38,90 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         except httpx2.TransportError as failure:
             if request.method != "POST":
                 raise
-            sent = not isinstance(failure, (httpx2.ConnectError, httpx2.ConnectTimeout))
-            words = str(failure) or type(failure).__name__
-            return _answer(request, 503, {"text": words, "sent": sent})
-        if response.status_code < 400 or request.method != "POST" or _has_json(response):
+            fault = {"text": _describe(failure), "sent": not isinstance(failure, _NEVER_SENT)}
+            return _answer(request, 503, _wrap(fault))
+        if response.status_code < 400 or request.method != "POST":
             return response
-        await response.aclose()
-        fault = {
-            "status": response.status_code,
-            "retry_after": response.headers.get("retry-after"),
-        }
-        return _answer(request, response.status_code, fault, dict(response.headers))
+        error = await _read_error(response)
+        if error is None or response.status_code in (401, 403):
+            error = _wrap(
+                {
+                    "status": response.status_code,
+                    "retry_after": response.headers.get("retry-after"),
+                    "session": "mcp-session-id" in request.headers,
+                }
+            )
+        return _answer(request, response.status_code, error, dict(response.headers))
 
     async def aclose(self) -> None:
         """Closes the transport inside."""
         await self._inner.aclose()
 
 
-def _has_json(response: httpx2.Response) -> bool:
-    return "json" in response.headers.get("content-type", "")
+class RefusalTransport(httpx2.AsyncBaseTransport):
+    """Tells the status of a refused event stream without its URL, which may hold a secret."""
+
+    def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
+        self._inner = inner
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Passes a request on."""
+        response = await self._inner.handle_async_request(request)
+        if response.status_code < 400 or request.method != "GET":
+            return response
+        await response.aclose()
+        raise HttpRefusal(response.status_code, response.headers.get("retry-after"))
+
+    async def aclose(self) -> None:
+        """Closes the transport inside."""
+        await self._inner.aclose()
+
+
+def _describe(failure: httpx2.TransportError) -> str:
+    if isinstance(failure, httpx2.LocalProtocolError):
+        return "the request is not valid HTTP"
+    return str(failure) or type(failure).__name__
+
+
+async def _read_error(response: httpx2.Response) -> dict[str, Any] | None:
+    """The JSON-RPC error in a body, also where it has no id; other JSON tells the SDK nothing."""
+    body = b""
+    try:
+        if "json" in response.headers.get("content-type", ""):
+            async for chunk in response.aiter_bytes():
+                body += chunk
+                if len(body) > _BODY_MAX:
+                    return None
+        error = json.loads(body)["error"]
+        return {"code": int(error["code"]), "message": str(error["message"]), **_pick_data(error)}
+    except (httpx2.HTTPError, httpx2.StreamError, LookupError, RecursionError):
+        return None
+    except (TypeError, ValueError):
+        return None
+    finally:
+        await response.aclose()
+
+
+def _pick_data(error: dict[str, Any]) -> dict[str, Any]:
+    data = error.get("data")
+    if isinstance(data, dict):  # only we may speak of faults
+        known = cast("dict[str, Any]", data)
+        data = {key: value for key, value in known.items() if key != FAULT_KEY}
+    return {} if data is None else {"data": data}
+
+
+def _wrap(fault: dict[str, Any]) -> dict[str, Any]:
+    return {"code": _FAULT_CODE, "message": "HTTP fault", "data": {FAULT_KEY: fault}}
 
 
 def _answer(
     request: httpx2.Request,
     status: int,
-    fault: dict[str, Any],
+    error: dict[str, Any],
     headers: dict[str, str] | None = None,
 ) -> httpx2.Response:
     """A response that says what went wrong; headers that authorization needs are passed through."""
     kept = {k: v for k, v in (headers or {}).items() if k == "www-authenticate"}
-    error = {"code": _FAULT_CODE, "message": "HTTP fault", "data": {FAULT_KEY: fault}}
     return httpx2.Response(
         status,
         headers={**kept, "content-type": "application/json"},

@@ -14,7 +14,8 @@ from mcp.client.sse import sse_client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
-from .guard import GuardedTransport
+from ..exceptions import ConfigurationFailure
+from .guard import GuardedTransport, RefusalTransport
 from .stderr import StderrRing
 
 Streams = tuple[Any, Any]
@@ -54,6 +55,7 @@ async def open_sdk_stdio(launch: Launch) -> AsyncGenerator[Streams, None]:
 @asynccontextmanager
 async def open_http(url: str, headers: Mapping[str, str]) -> AsyncGenerator[Streams, None]:
     """Opens streamable HTTP; how long an answer may take is for our own deadlines to say."""
+    check_headers(headers)
     client = httpx2.AsyncClient(
         transport=GuardedTransport(httpx2.AsyncHTTPTransport()),
         headers=dict(headers),
@@ -70,4 +72,30 @@ async def open_http(url: str, headers: Mapping[str, str]) -> AsyncGenerator[Stre
 
 def open_sse(url: str, headers: Mapping[str, str]) -> OpenedTransport:
     """Opens HTTP with server-sent events, which older servers speak."""
-    return sse_client(url, headers=dict(headers), timeout=_HTTP_PATIENCE, sse_read_timeout=_A_DAY)
+    check_headers(headers)
+    return sse_client(
+        url,
+        headers=dict(headers),
+        timeout=_HTTP_PATIENCE,
+        sse_read_timeout=_A_DAY,
+        httpx_client_factory=_create_refusing_client,
+    )
+
+
+def _create_refusing_client(
+    headers: dict[str, str] | None = None,
+    timeout: httpx2.Timeout | None = None,
+    auth: httpx2.Auth | None = None,
+) -> httpx2.AsyncClient:
+    transport = RefusalTransport(httpx2.AsyncHTTPTransport())
+    return httpx2.AsyncClient(transport=transport, headers=headers, timeout=timeout, auth=auth)
+
+
+def check_headers(headers: Mapping[str, str]) -> None:
+    """Refuses a value that HTTP would refuse, without quoting it: the HTTP client quotes it."""
+    for name, value in headers.items():
+        if not value.isascii() or not value.isprintable() or value != value.strip():
+            raise ConfigurationFailure(
+                f"The header {name!r} has a value that HTTP does not allow.",
+                remedy="Take line breaks, spaces at its ends and characters beyond ASCII out of it.",
+            )
