@@ -50,7 +50,7 @@ _LISTED = frozenset({*_BRANCHED, "prefixItems", "items"})
 _TURNING = ("not", "if", "then", "else", "maxContains", "unevaluatedProperties", "unevaluatedItems")
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _SCALARS = frozenset({str, bool, type(None)})
-_MAXIMUM_INTEGER = 10**4_300  # Python writes no longer ones, and the engine misjudges them
+_INTEGER_BITS = 14_000  # Python writes no longer ones, and the engine misjudges them
 _TEXT = frozenset({str})
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
 
@@ -75,7 +75,7 @@ def is_plain(value: Any, depth: int = MAXIMUM_DEPTH) -> bool:
             if kind in _SCALARS:
                 continue
             if kind is int:
-                if not -_MAXIMUM_INTEGER < item < _MAXIMUM_INTEGER:
+                if item.bit_length() > _INTEGER_BITS:
                     return False
             elif kind is dict:
                 if not _TEXT.issuperset(map(type, item)):
@@ -103,7 +103,9 @@ def copy_plain(value: Any, depth: int = MAXIMUM_DEPTH, values: int = _MAXIMUM_VA
         budget -= 1
         if left < 0 or budget < 0:
             raise ValueError(f"it has more than {depth} levels or {values} values")
-        if isinstance(item, Mapping):
+        if type(item) in _SCALARS:
+            return item
+        if isinstance(item, (dict, Mapping)):
             pairs: Any = item.items()  # pyright: ignore[reportUnknownVariableType]
             if not all(isinstance(key, str) for key, _ in pairs):
                 raise ValueError("it has a property name that is not text")
@@ -121,7 +123,7 @@ def _copy_scalar(item: Any) -> Any:
         return item
     if isinstance(item, str):
         return str.__str__(item)
-    if isinstance(item, int) and -_MAXIMUM_INTEGER < item < _MAXIMUM_INTEGER:
+    if isinstance(item, int) and item.bit_length() <= _INTEGER_BITS:
         return int(item)
     if isinstance(item, float) and isfinite(item):
         return float(item)
