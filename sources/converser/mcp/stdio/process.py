@@ -82,6 +82,9 @@ class ServerProcess(asyncio.SubprocessProtocol):
 
     async def end(self) -> None:
         """Brings the process to its end: politely, then by a signal to its tree; bounded in time."""
+        if self._transport is None:  # it never started
+            self._close_lifeline()
+            return
         if self._stdin is not None:
             self._stdin.close()
         with anyio.move_on_after(_POLITE_GRACE):
@@ -89,11 +92,10 @@ class ServerProcess(asyncio.SubprocessProtocol):
         self._close_lifeline()
         with anyio.move_on_after(_FORCED_GRACE):
             await self._exited.wait()
-        if self._transport is not None:
-            if not self._exited.is_set():
-                with contextlib.suppress(ProcessLookupError):
-                    self._transport.send_signal(signal.SIGKILL)
-            self._transport.close()
+        if not self._exited.is_set():
+            with contextlib.suppress(ProcessLookupError):
+                self._transport.send_signal(signal.SIGKILL)
+        self._transport.close()
 
     def _close_lifeline(self) -> None:
         if self._lifeline is not None:
