@@ -6,12 +6,14 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
+from collections.abc import Iterable
 from typing import TextIO
 
 from ..hygiene import clean_text
 
 LINES_MAX = 40
 _LINE_LENGTH_MAX = 2_000
+_SECRET_LENGTH_MIN = 6
 
 
 class StderrRing:
@@ -20,6 +22,7 @@ class StderrRing:
     def __init__(self) -> None:
         self._lines: deque[str] = deque(maxlen=LINES_MAX)
         self._rest = b""
+        self._secrets: tuple[str, ...] = ()
         self._lock = threading.Lock()
 
     @property
@@ -27,7 +30,18 @@ class StderrRing:
         """The last lines, made harmless to look at."""
         with self._lock:
             lines = (*self._lines, self._rest.decode("utf-8", "replace"))
-        return tuple(clean_text(line.rstrip("\r")) for line in lines if line.strip())
+        return tuple(clean_text(self._censor(line.rstrip("\r"))) for line in lines if line.strip())
+
+    def hide(self, secrets: Iterable[str]) -> None:
+        """Never shows these values, which a dying server likes to quote; short ones hide nothing."""
+        values = {line for secret in secrets for line in secret.splitlines()}
+        long_enough = (value for value in values if len(value) >= _SECRET_LENGTH_MIN)
+        self._secrets = tuple(sorted(long_enough, key=len, reverse=True))
+
+    def _censor(self, line: str) -> str:
+        for secret in self._secrets:
+            line = line.replace(secret, "[hidden]")
+        return line
 
     def feed(self, chunk: bytes) -> None:
         """Takes what the server wrote."""

@@ -35,6 +35,9 @@ class Launch:
     cwd: str | Path | None
     ring: StderrRing
 
+    def __post_init__(self) -> None:
+        self.ring.hide(self.environment.values())
+
 
 @asynccontextmanager
 async def open_sdk_stdio(launch: Launch) -> AsyncGenerator[Streams, None]:
