@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -32,6 +33,7 @@ class ElicitationAnswer:
     values: Mapping[str, Any] = field(default_factory=FrozenDictionary)
 
 
+_log = logging.getLogger(__name__)
 ElicitationHandler = Callable[[Elicitation], Awaitable[ElicitationAnswer]]
 
 
@@ -47,7 +49,11 @@ def adapt_elicitation(server: str, handler: ElicitationHandler) -> ElicitationFn
         else:
             form = freeze(params.requested_schema)
             question = Elicitation(server=server, message=message, form=form)
-        given = await handler(question)
+        try:
+            given = await handler(question)
+        except Exception:
+            _log.exception("The handler for questions of server %r raised", server)
+            return wire.ErrorData(code=wire.INTERNAL_ERROR, message="The client's handler failed")
         content = dict(given.values) if given.action == "accept" and question.url is None else None
         return wire.ElicitResult(action=given.action, content=content)
 
