@@ -117,10 +117,14 @@ class Ensemble:
         self._adopt([(tool, self._bind(connection, tool)) for tool in tools])
 
     async def __aenter__(self) -> Self:
-        if not self._invokers:
-            await self.connect()
-        elif self.connection is not None:
-            await self.connection.connect()
+        try:
+            if not self._invokers:
+                await self.connect()
+            elif self.connection is not None:
+                await self.connection.connect()
+        except BaseException:
+            await self.disconnect()  # nobody else will: there is no exit without an entry
+            raise
         return self
 
     async def __aexit__(
@@ -166,7 +170,7 @@ class Ensemble:
             f"The pattern {pattern!r} in the selection of ensemble {self.name!r} matches no tool."
             for pattern in (selection.find_idle_patterns(t.name for t, _ in pairs) if pairs else ())
         ]
-        chosen = {tool.name: (tool, call) for tool, call in pairs if selection.admits(tool)}
+        chosen = _index_tools(self.name, (p for p in pairs if selection.admits(p[0])))
         names = assign_names(self.configuration.naming, self.name, chosen)
         _refuse_conflicts(self.name, names)
         invokers: dict[str, Invoker] = {}
@@ -220,6 +224,21 @@ def suggest_name(name: str, names: Iterable[str]) -> str:
     if not known:
         return "It has no tools: connect it first, or look at its `disabled` and `remarks`."
     return "It has: " + ", ".join(known[:12]) + (", …" if len(known) > 12 else "") + "."
+
+
+def _index_tools(
+    ensemble: str, pairs: Iterable[tuple[Tool, Invocable]]
+) -> dict[str, tuple[Tool, Invocable]]:
+    """The tools by their own names; two of one name are refused, never overwritten."""
+    indexed: dict[str, tuple[Tool, Invocable]] = {}
+    for tool, invocable in pairs:
+        if tool.name in indexed:
+            raise NameConflict(
+                f"Ensemble {ensemble!r} was given two tools of the name {tool.name!r}.",
+                remedy="Give one of them another name, or put it into an ensemble of its own.",
+            )
+        indexed[tool.name] = (tool, invocable)
+    return indexed
 
 
 def _refuse_conflicts(ensemble: str, names: Mapping[str, str]) -> None:
