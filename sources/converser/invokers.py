@@ -121,9 +121,12 @@ class Invoker:
 
     def _fail(self, cause: Exception, outcome: Outcome) -> ToolExecutionFailure:
         """One kind of failure for every cause, with what the tool itself had to say."""
-        words = describe_failure(cause)
+        words, remedy = describe_failure(cause), ""
+        if isinstance(cause, ConverserFailure):
+            words, remedy = cause.message, cause.remedy
         return ToolExecutionFailure(
             words if isinstance(cause, MCPFailure) else f"Tool {self.name!r} failed: {words}",
+            remedy=remedy,
             tool=self.name,
             ensemble=self.ensemble.name if self.ensemble else "",
             outcome=outcome,
