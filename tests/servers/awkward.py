@@ -388,7 +388,8 @@ def _create_sse_app(server: AwkwardServer) -> Starlette:
     transport = SseServerTransport("/messages/")
 
     async def connect(request: Request) -> Response:
-        channel = transport.connect_sse(request.scope, request.receive, request._send)
+        send = request._send  # pyright: ignore[reportPrivateUsage]  # as the SDK documents it
+        channel = transport.connect_sse(request.scope, request.receive, send)
         async with channel as (read, write):
             await server.run(read, write, server.create_initialization_options())
         return Response()
