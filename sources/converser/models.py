@@ -29,7 +29,10 @@ _LIMITS = Limits()
 _PARTING = 10.0
 """Seconds that calls get to end after a stream was left."""
 
-_PROVIDERS = {"openai": ("openai", "OpenAIProvider")}
+_PROVIDERS = {
+    "embedded": ("embedded", "EmbeddedProvider"),
+    "openai": ("openai", "OpenAIProvider"),
+}
 """The room of each provider and what makes one there; imported when it is asked for."""
 
 
@@ -146,7 +149,7 @@ class Model:
 
 
 def access_model(name: str, **options: Any) -> Model:
-    """A model by name: `openai:gpt-5`; for a server of your own, `base_url=…` says where it is."""
+    """A model by name: `openai:gpt-5` (with `base_url=…` for a server of your own), or `embedded`."""
     provider, _, model = name.partition(":")
     if provider not in _PROVIDERS:
         raise ModelFailure(
