@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The public names are pinned, typed and loaded late, so that `import converser` costs next to nothing."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import converser
+
+SOURCE = Path(converser.__file__)
+HEAVY = ("mcp", "mcp_types", "frigid", "pydantic", "anyio", "jsonschema_rs", "httpx2", "asyncio")
+
+
+def find_typed_names() -> dict[str, str]:
+    """The names that a type checker sees, each with the room that it comes from."""
+    for node in ast.parse(SOURCE.read_text("utf-8")).body:
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            return {
+                alias.asname or alias.name: statement.module or ""
+                for statement in node.body
+                if isinstance(statement, ast.ImportFrom)
+                for alias in statement.names
+            }
+    raise AssertionError("There is no block for type checkers.")
+
+
+def test_what_type_checkers_see_is_what_is_exported() -> None:
+    assert sorted(converser.__all__) == sorted([*find_typed_names(), "__version__"])
+
+
+def test_each_name_is_exported_once() -> None:
+    assert len(set(converser.__all__)) == len(converser.__all__)
+
+
+@pytest.mark.parametrize("name", sorted(converser.__all__))
+def test_every_name_can_be_got_and_comes_from_where_type_checkers_say(name: str) -> None:
+    value = getattr(converser, name)
+    room = find_typed_names().get(name)
+    if room is not None:
+        assert getattr(sys.modules[f"converser.{room}"], name) is value
+
+
+def test_every_type_checked_name_is_re_exported_under_its_own_name() -> None:
+    text = SOURCE.read_text("utf-8")
+    missing = [name for name in find_typed_names() if f"import {name} as {name}\n" not in text]
+    assert missing == []
+
+
+def test_dir_lists_the_public_names() -> None:
+    assert set(converser.__all__) <= set(dir(converser))
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="'converser' has no attribute 'StdioMcpClient'"):
+        _ = converser.StdioMcpClient  # type: ignore[attr-defined]
+
+
+def run_fresh(code: str) -> list[str]:
+    """The modules that are loaded after some code, in a fresh interpreter."""
+    script = f"import json, sys\n{code}\nprint(json.dumps(sorted(sys.modules)))"
+    outcome = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
+    )
+    modules: list[str] = json.loads(outcome.stdout)
+    return modules
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    assert not {module.partition(".")[0] for module in run_fresh("import converser")} & {*HEAVY}
+
+
+def test_canisters_and_local_tools_do_not_load_the_mcp_sdk() -> None:
+    modules = run_fresh(
+        "import converser\n"
+        "converser.user('Hello')\n"
+        "converser.create_local_ensemble('local', [lambda_ for lambda_ in ()])\n"
+    )
+    assert not {module.partition(".")[0] for module in modules} & {"mcp", "mcp_types", "pydantic"}
+
+
+def test_a_name_is_looked_up_once() -> None:
+    assert converser.Ensemble is converser.__dict__["Ensemble"]
