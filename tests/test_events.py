@@ -12,7 +12,6 @@ import pytest
 from converser.canisters import (
     user,
 )
-from converser.ensembles import Ensemble
 from converser.events import (
     InvocationCompleted,
     InvocationProgressed,
@@ -27,7 +26,6 @@ from converser.events import (
 from converser.exceptions import (
     ModelFailure,
 )
-from converser.invokers import InvocationResult, Tool
 from converser.outcomes import Outcome
 from converser.policies import deny
 from converser.testing import ScriptedModel
@@ -68,28 +66,20 @@ async def test_events_come_in_order_and_name_what_happened():
     assert seen[-1].reply == reply
 
 
-async def test_an_ensemble_with_a_connection_is_told_apart_as_mcp():
-    class Connection:
-        remarks = ()
-
-        async def connect(self): ...
-
-        async def disconnect(self): ...
-
-        async def list_tools(self):
-            return [Tool(name="echo")]
-
-        async def call_tool(self, name, arguments, *, context):
-            await context.on_progress(1.0, 2.0, "half")
-            return InvocationResult()
+async def test_a_call_on_a_server_is_told_apart_as_mcp_and_its_progress_is_heard(awkward_server):
+    from converser.mcp.clients import InProcessMCPClient
+    from converser.mcp.discovery import discover_mcp_tools
 
     seen = []
-    async with Ensemble("far", connection=Connection()) as ensemble:
-        model = ScriptedModel([[("echo", {})], "Done."])
-        await converse(model, ensembles=[ensemble], events=seen.append)
+    model = ScriptedModel([[("slow", {"seconds": 0, "steps": 2})], "Done."])
+    with anyio.fail_after(20):
+        async with await discover_mcp_tools(InProcessMCPClient(awkward_server), "far") as ensemble:
+            await model.converse([user("Go")], ensembles=[ensemble], events=seen.append)
     progress = next(event for event in seen if isinstance(event, InvocationProgressed))
     assert (progress.ensemble, progress.source) == ("far", "mcp")
-    assert (progress.progress, progress.total, progress.message) == (1.0, 2.0, "half")
+    assert (progress.progress, progress.total, progress.message) == (0, 2, "started")
+    done = next(event for event in seen if isinstance(event, InvocationCompleted))
+    assert (done.ensemble, done.source, done.result.outcome) == ("far", "mcp", Outcome.SUCCESS)
 
 
 async def test_a_refused_call_is_completed_but_never_started():

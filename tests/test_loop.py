@@ -14,6 +14,7 @@ from converser.canisters import (
 )
 from converser.events import (
     InvocationCompleted,
+    InvocationProgressed,
     MessageFailed,
     TextDelta,
 )
@@ -243,6 +244,27 @@ async def test_cancellation_stops_calls_keeps_what_was_completed_and_the_convers
     transcript.append(user("And now?"))
     reply = await converse(ScriptedModel(["Here we are."]), transcript)
     assert reply.text == "Here we are."
+
+
+async def test_cancellation_reaches_the_server_and_leaves_its_connection_usable(awkward_server):
+    from converser.mcp.clients import InProcessMCPClient
+    from converser.mcp.discovery import discover_mcp_tools
+
+    began, transcript = anyio.Event(), Transcript([user("Go.")])
+
+    def listen(event):
+        if isinstance(event, InvocationProgressed):
+            began.set()
+
+    with anyio.fail_after(20):
+        async with await discover_mcp_tools(InProcessMCPClient(awkward_server), "far") as ensemble:
+            model = ScriptedModel([[("slow", {"seconds": 60})]])
+            options = {"ensembles": [ensemble], "events": listen}
+            await start_and_cancel(model, transcript, began, **options)
+            told = await ensemble.access_invoker("cancellations")({"at_least": 1})
+    assert told.text == "1"
+    assert_valid(transcript)
+    assert results_of(transcript)[0].outcome is Outcome.CANCELLED
 
 
 async def test_cancelling_a_plain_asyncio_task_leaves_a_valid_transcript_too():
