@@ -71,7 +71,7 @@ class Marked:
     def find_processes(self) -> list[str]:
         """The processes that carry the mark, one line for each."""
         listing = subprocess.run(
-            ["ps", "-A", "-o", "pid=,stat=,args="],  # noqa: S607
+            ["ps", "-A", "-ww", "-o", "pid=", "-o", "stat=", "-o", "args="],
             capture_output=True,
             text=True,
             check=True,

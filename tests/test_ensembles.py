@@ -18,6 +18,9 @@ from tests.test_naming import create_ensemble, do_nothing
 pytestmark = pytest.mark.anyio
 
 
+NO_CONTEXT = converser.Context()
+
+
 class Shelf:
     """The smallest thing that can stand behind an ensemble."""
 
@@ -49,7 +52,7 @@ class Shelf:
         name: str,
         arguments: Mapping[str, Any],
         *,
-        context: converser.Context = converser.Context(),
+        context: converser.Context = NO_CONTEXT,
     ) -> converser.InvocationResult:
         self.contexts.append(context)
         return converser.InvocationResult(structured={"called": name})
@@ -95,7 +98,7 @@ async def test_a_tool_with_an_invalid_schema_is_disabled_and_no_other() -> None:
         assert list(ensemble.invokers) == ["fine", "good"]
         assert list(ensemble.disabled) == ["bad"]
         assert "strnig" in ensemble.disabled["bad"]
-        with pytest.raises(converser.InvokerAbsence, match="'bad'.*disabled.*strnig"):
+        with pytest.raises(converser.InvokerAbsence, match=r"'bad'.*disabled.*strnig"):
             ensemble.access_invoker("bad")
         assert (await ensemble.invokers["good"]()).structured == {"called": "good"}
 

@@ -33,13 +33,16 @@ NAMINGS = st.sampled_from(
 )
 
 
+PLAIN = converser.Naming()
+
+
 async def do_nothing(context: converser.Context, arguments: dict[str, Any]) -> Any:
     return converser.InvocationResult()
 
 
 def create_ensemble(
     tools: Iterable[str],
-    naming: converser.Naming = converser.Naming(),
+    naming: converser.Naming = PLAIN,
     name: str = "sky",
 ) -> converser.Ensemble:
     return converser.Ensemble(
