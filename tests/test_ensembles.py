@@ -57,6 +57,9 @@ class Shelf:
         self.contexts.append(context)
         return converser.InvocationResult(structured={"called": name})
 
+    def watch(self, *, on_tools: Any, on_state: Any) -> None:
+        self.listeners = (on_tools, on_state)
+
 
 def tool(name: str, **schema: Any) -> converser.Tool:
     return converser.Tool(name=name, arguments_schema={"type": "object", **schema})

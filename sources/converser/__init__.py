@@ -11,101 +11,129 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .arguments import Strictness as Strictness
-    from .canisters import AssistantCanister as AssistantCanister
-    from .canisters import Canister as Canister
-    from .canisters import DocumentCanister as DocumentCanister
-    from .canisters import InvocationCanister as InvocationCanister
-    from .canisters import ResultCanister as ResultCanister
-    from .canisters import SupervisorCanister as SupervisorCanister
-    from .canisters import UnknownCanister as UnknownCanister
-    from .canisters import Usage as Usage
-    from .canisters import UserCanister as UserCanister
-    from .canisters import assistant as assistant
-    from .canisters import document as document
-    from .canisters import supervisor as supervisor
-    from .canisters import user as user
-    from .codec import decode_canister as decode_canister
-    from .codec import decode_content as decode_content
-    from .codec import dump_canister as dump_canister
-    from .codec import encode_canister as encode_canister
-    from .codec import encode_content as encode_content
-    from .codec import load_canister as load_canister
-    from .configuration import Configuration as Configuration
-    from .configuration import MCPServer as MCPServer
-    from .configuration import load_configuration as load_configuration
-    from .contents import AudioContent as AudioContent
-    from .contents import BlobContent as BlobContent
-    from .contents import Content as Content
-    from .contents import ImageContent as ImageContent
-    from .contents import LinkContent as LinkContent
-    from .contents import TextualContent as TextualContent
-    from .contents import UnknownContent as UnknownContent
-    from .ensembles import Ensemble as Ensemble
-    from .ensembles import EnsembleConfiguration as EnsembleConfiguration
-    from .ensembles import gather_invokers as gather_invokers
-    from .events import Event as Event
-    from .events import InvocationCompleted as InvocationCompleted
-    from .events import InvocationProgressed as InvocationProgressed
-    from .events import InvocationRequested as InvocationRequested
-    from .events import InvocationStarted as InvocationStarted
-    from .events import MessageCompleted as MessageCompleted
-    from .events import MessageFailed as MessageFailed
-    from .events import MessageStarted as MessageStarted
-    from .events import ReplyCompleted as ReplyCompleted
-    from .events import ServerStateChanged as ServerStateChanged
-    from .events import TextDelta as TextDelta
-    from .events import ThoughtDelta as ThoughtDelta
-    from .exceptions import ArgumentsInvalidity as ArgumentsInvalidity
-    from .exceptions import CanisterInvalidity as CanisterInvalidity
-    from .exceptions import ConfigurationFailure as ConfigurationFailure
-    from .exceptions import ConverserFailure as ConverserFailure
-    from .exceptions import FunctionInvalidity as FunctionInvalidity
-    from .exceptions import InvokerAbsence as InvokerAbsence
-    from .exceptions import MCPConnectionFailure as MCPConnectionFailure
-    from .exceptions import MCPExecutionFailure as MCPExecutionFailure
-    from .exceptions import MCPFailure as MCPFailure
-    from .exceptions import MCPProtocolFailure as MCPProtocolFailure
-    from .exceptions import MCPSchemaFailure as MCPSchemaFailure
-    from .exceptions import MCPTimeoutFailure as MCPTimeoutFailure
-    from .exceptions import ModelFailure as ModelFailure
-    from .exceptions import NameConflict as NameConflict
-    from .exceptions import SchemaInvalidity as SchemaInvalidity
-    from .exceptions import ToolExecutionFailure as ToolExecutionFailure
-    from .functions import create_local_ensemble as create_local_ensemble
-    from .functions import tool as tool
-    from .invokers import Annotations as Annotations
-    from .invokers import Context as Context
-    from .invokers import InvocationResult as InvocationResult
-    from .invokers import Invoker as Invoker
-    from .invokers import Tool as Tool
-    from .mcp.clients import HttpMCPClient as HttpMCPClient
-    from .mcp.clients import InProcessMCPClient as InProcessMCPClient
-    from .mcp.clients import MCPClient as MCPClient
-    from .mcp.clients import SseMCPClient as SseMCPClient
-    from .mcp.clients import StdioMCPClient as StdioMCPClient
+    from .canisters import (
+        AssistantCanister as AssistantCanister,
+        Canister as Canister,
+        DocumentCanister as DocumentCanister,
+        InvocationCanister as InvocationCanister,
+        ResultCanister as ResultCanister,
+        SupervisorCanister as SupervisorCanister,
+        UnknownCanister as UnknownCanister,
+        Usage as Usage,
+        UserCanister as UserCanister,
+        assistant as assistant,
+        document as document,
+        supervisor as supervisor,
+        user as user,
+    )
+    from .codec import (
+        decode_canister as decode_canister,
+        decode_content as decode_content,
+        dump_canister as dump_canister,
+        encode_canister as encode_canister,
+        encode_content as encode_content,
+        load_canister as load_canister,
+    )
+    from .configuration import (
+        Configuration as Configuration,
+        MCPServer as MCPServer,
+        load_configuration as load_configuration,
+    )
+    from .contents import (
+        AudioContent as AudioContent,
+        BlobContent as BlobContent,
+        Content as Content,
+        ImageContent as ImageContent,
+        LinkContent as LinkContent,
+        TextualContent as TextualContent,
+        UnknownContent as UnknownContent,
+    )
+    from .ensembles import (
+        Ensemble as Ensemble,
+        EnsembleConfiguration as EnsembleConfiguration,
+        gather_invokers as gather_invokers,
+    )
+    from .events import (
+        Announce as Announce,
+        Event as Event,
+        InvocationCompleted as InvocationCompleted,
+        InvocationProgressed as InvocationProgressed,
+        InvocationRequested as InvocationRequested,
+        InvocationStarted as InvocationStarted,
+        MessageCompleted as MessageCompleted,
+        MessageFailed as MessageFailed,
+        MessageStarted as MessageStarted,
+        ReplyCompleted as ReplyCompleted,
+        ServerStateChanged as ServerStateChanged,
+        TextDelta as TextDelta,
+        ThoughtDelta as ThoughtDelta,
+        ToolsChanged as ToolsChanged,
+    )
+    from .exceptions import (
+        ArgumentsInvalidity as ArgumentsInvalidity,
+        CanisterInvalidity as CanisterInvalidity,
+        ConfigurationFailure as ConfigurationFailure,
+        ConverserFailure as ConverserFailure,
+        FunctionInvalidity as FunctionInvalidity,
+        InvokerAbsence as InvokerAbsence,
+        MCPConnectionFailure as MCPConnectionFailure,
+        MCPExecutionFailure as MCPExecutionFailure,
+        MCPFailure as MCPFailure,
+        MCPProtocolFailure as MCPProtocolFailure,
+        MCPSchemaFailure as MCPSchemaFailure,
+        MCPTimeoutFailure as MCPTimeoutFailure,
+        ModelFailure as ModelFailure,
+        NameConflict as NameConflict,
+        SchemaInvalidity as SchemaInvalidity,
+        ToolExecutionFailure as ToolExecutionFailure,
+    )
+    from .functions import (
+        create_local_ensemble as create_local_ensemble,
+        create_tool_from_function as create_tool_from_function,
+        tool as tool,
+    )
+    from .invokers import (
+        Annotations as Annotations,
+        Context as Context,
+        InvocationResult as InvocationResult,
+        Invoker as Invoker,
+        Tool as Tool,
+    )
+    from .mcp.clients import (
+        HttpMCPClient as HttpMCPClient,
+        InProcessMCPClient as InProcessMCPClient,
+        MCPClient as MCPClient,
+        SseMCPClient as SseMCPClient,
+        StdioMCPClient as StdioMCPClient,
+    )
     from .mcp.configured import create_mcp_ensemble as create_mcp_ensemble
-    from .mcp.discovery import create_invoker_from_mcp_tool as create_invoker_from_mcp_tool
-    from .mcp.discovery import discover_mcp_tools as discover_mcp_tools
-    from .mcp.handlers import Elicitation as Elicitation
-    from .mcp.handlers import ElicitationAnswer as ElicitationAnswer
+    from .mcp.discovery import (
+        create_invoker_from_mcp_tool as create_invoker_from_mcp_tool,
+        discover_mcp_tools as discover_mcp_tools,
+    )
+    from .mcp.handlers import Elicitation as Elicitation, ElicitationAnswer as ElicitationAnswer
     from .mcp.states import ConnectionState as ConnectionState
-    from .models import Model as Model
+    from .models import Model as Model, access_model as access_model
     from .naming import Naming as Naming
     from .outcomes import Outcome as Outcome
-    from .policies import ApprovalRequest as ApprovalRequest
-    from .policies import Decision as Decision
-    from .policies import Policy as Policy
-    from .policies import allow as allow
-    from .policies import ask as ask
-    from .policies import deny as deny
-    from .replies import Limits as Limits
-    from .replies import Reply as Reply
-    from .replies import StopReason as StopReason
+    from .policies import (
+        ApprovalRequest as ApprovalRequest,
+        Approver as Approver,
+        Decision as Decision,
+        Policy as Policy,
+        allow as allow,
+        ask as ask,
+        deny as deny,
+    )
+    from .replies import Limits as Limits, Reply as Reply, StopReason as StopReason
     from .selection import Selection as Selection
-    from .signatures import create_arguments_class as create_arguments_class
-    from .signatures import dump_arguments as dump_arguments
+    from .signatures import (
+        OMITTED as OMITTED,
+        create_arguments_class as create_arguments_class,
+        dump_arguments as dump_arguments,
+    )
     from .stubs import write_stub_module as write_stub_module
-    from .turns import Controls as Controls
+    from .turns import Controls as Controls, Provider as Provider, Transcript as Transcript
 
 __version__ = "0.1.0.dev0"
 
@@ -125,9 +153,9 @@ _ROOMS = {
     ),
     "ensembles": "Ensemble EnsembleConfiguration gather_invokers",
     "events": (
-        "Event InvocationCompleted InvocationProgressed InvocationRequested InvocationStarted "
-        "MessageCompleted MessageFailed MessageStarted ReplyCompleted ServerStateChanged "
-        "TextDelta ThoughtDelta"
+        "Announce Event InvocationCompleted InvocationProgressed InvocationRequested "
+        "InvocationStarted MessageCompleted MessageFailed MessageStarted ReplyCompleted "
+        "ServerStateChanged TextDelta ThoughtDelta ToolsChanged"
     ),
     "exceptions": (
         "ArgumentsInvalidity CanisterInvalidity ConfigurationFailure ConverserFailure "
@@ -135,22 +163,22 @@ _ROOMS = {
         "MCPFailure MCPProtocolFailure MCPSchemaFailure MCPTimeoutFailure ModelFailure "
         "NameConflict SchemaInvalidity ToolExecutionFailure"
     ),
-    "functions": "create_local_ensemble tool",
+    "functions": "create_local_ensemble create_tool_from_function tool",
     "invokers": "Annotations Context InvocationResult Invoker Tool",
     "mcp.clients": "HttpMCPClient InProcessMCPClient MCPClient SseMCPClient StdioMCPClient",
     "mcp.configured": "create_mcp_ensemble",
     "mcp.discovery": "create_invoker_from_mcp_tool discover_mcp_tools",
     "mcp.handlers": "Elicitation ElicitationAnswer",
     "mcp.states": "ConnectionState",
-    "models": "Model",
+    "models": "Model access_model",
     "naming": "Naming",
     "outcomes": "Outcome",
-    "policies": "ApprovalRequest Decision Policy allow ask deny",
+    "policies": "ApprovalRequest Approver Decision Policy allow ask deny",
     "replies": "Limits Reply StopReason",
     "selection": "Selection",
-    "signatures": "create_arguments_class dump_arguments",
+    "signatures": "OMITTED create_arguments_class dump_arguments",
     "stubs": "write_stub_module",
-    "turns": "Controls",
+    "turns": "Controls Provider Transcript",
 }
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names.split()}
 

@@ -18,8 +18,11 @@ class _Content:
     extras: Mapping[str, Any] = field(default_factory=FrozenDictionary, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "annotations", freeze(self.annotations))
-        object.__setattr__(self, "extras", freeze(self.extras))
+        # Most contents have neither, and there are many contents.
+        if type(self.annotations) is not FrozenDictionary:
+            object.__setattr__(self, "annotations", freeze(self.annotations))
+        if type(self.extras) is not FrozenDictionary:
+            object.__setattr__(self, "extras", freeze(self.extras))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

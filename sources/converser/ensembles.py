@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -13,11 +15,14 @@ import frigid
 from typing_extensions import Self
 
 from .arguments import ArgumentsGate, Strictness
+from .events import Announce, ServerStateChanged, ToolsChanged
 from .exceptions import InvokerAbsence, NameConflict, SchemaInvalidity
 from .immutables import FrozenDictionary
 from .invokers import Context, Invocable, InvocationResult, Invoker, Tool
 from .naming import Naming, assign_names
 from .selection import Selection
+
+_log = logging.getLogger(__name__)
 
 
 class Connection(Protocol):
@@ -46,6 +51,12 @@ class Connection(Protocol):
         """Calls one tool with arguments that fit its schema."""
         ...
 
+    def watch(
+        self, *, on_tools: Callable[[], Awaitable[None]], on_state: Callable[[str, str], None]
+    ) -> None:
+        """Has the listeners told when the tools may have changed, and when the state has."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnsembleConfiguration:
@@ -56,7 +67,15 @@ class EnsembleConfiguration:
     repair: bool = True
     strictness: Strictness = Strictness.STANDARD
     timeout: float | None = 60.0
+    """Seconds for a call, until its result or a sign of progress; None: no limit."""
+    idle_timeout: float | None = None
+    """Seconds between two signs of progress; None: as `timeout`."""
+    timeout_maximum: float | None = None
+    """Seconds after which a call is stopped, whatever progress it makes."""
     tool_timeouts: Mapping[str, float] = field(default_factory=FrozenDictionary)
+    """Seconds for a call of single tools, by their own names."""
+    replay: tuple[str, ...] = ()
+    """Names or patterns of tools that may be called again when the outcome of a call is unknown."""
 
 
 class Ensemble:
@@ -76,7 +95,10 @@ class Ensemble:
         self._invokers: Mapping[str, Invoker] = frigid.Dictionary[str, Invoker]()
         self._disabled: Mapping[str, str] = frigid.Dictionary[str, str]()
         self._remarks: tuple[str, ...] = ()
+        self._observers: list[Announce] = []
         self._adopt(tuple(tools))
+        if connection is not None:
+            connection.watch(on_tools=self._reload, on_state=self._tell_state)
 
     def __repr__(self) -> str:
         return f"Ensemble(name={self.name!r}, invokers={list(self._invokers)!r})"
@@ -116,6 +138,29 @@ class Ensemble:
         tools = await connection.list_tools()
         self._adopt([(tool, self._bind(connection, tool)) for tool in tools])
 
+    def observe(self, observer: Announce) -> Callable[[], None]:
+        """Has an observer told of states and changed tools; gives a way to end that."""
+        self._observers.append(observer)
+        return lambda: self._observers.remove(observer)
+
+    async def _reload(self) -> None:
+        """Takes over tools that changed, and tells the difference."""
+        before = self._invokers
+        await self.refresh()
+        change = compare_tools(self.name, before, self._invokers)
+        if change.added or change.removed or change.changed:
+            self._announce(change)
+
+    def _tell_state(self, state: str, reason: str) -> None:
+        self._announce(ServerStateChanged(server=self.name, state=state, reason=reason))
+
+    def _announce(self, event: ServerStateChanged | ToolsChanged) -> None:
+        for observer in tuple(self._observers):
+            try:
+                observer(event)
+            except Exception:
+                _log.exception("An observer of ensemble %r raised", self.name)
+
     async def __aenter__(self) -> Self:
         try:
             if not self._invokers:
@@ -151,15 +196,16 @@ class Ensemble:
 
     def _bind(self, connection: Connection, tool: Tool) -> Invocable:
         """The invocable of a tool that lives behind a connection."""
-        timeouts = self.configuration.tool_timeouts
-        standard = timeouts.get(tool.name, self.configuration.timeout)
+        settings = self.configuration
+        usual = Context(
+            timeout=settings.tool_timeouts.get(tool.name, settings.timeout),
+            idle_timeout=settings.idle_timeout,
+            timeout_maximum=settings.timeout_maximum,
+            replay=any(fnmatchcase(tool.name, pattern) for pattern in settings.replay),
+        )
 
         async def invoke(context: Context, arguments: dict[str, Any]) -> InvocationResult:
-            if context.timeout is None and standard is not None:
-                context = Context(
-                    timeout=standard, on_progress=context.on_progress, metadata=context.metadata
-                )
-            return await connection.call_tool(tool.name, arguments, context=context)
+            return await connection.call_tool(tool.name, arguments, context=context.complete(usual))
 
         return invoke
 
@@ -196,6 +242,20 @@ class Ensemble:
             repair=self.configuration.repair,
             strictness=self.configuration.strictness,
         )
+
+
+def compare_tools(
+    server: str, before: Mapping[str, Invoker], after: Mapping[str, Invoker]
+) -> ToolsChanged:
+    """The difference between two sets of tools."""
+    return ToolsChanged(
+        server=server,
+        added=tuple(name for name in after if name not in before),
+        removed=tuple(name for name in before if name not in after),
+        changed=tuple(
+            name for name in after if name in before and after[name].tool != before[name].tool
+        ),
+    )
 
 
 def gather_invokers(ensembles: Iterable[Ensemble]) -> dict[str, Invoker]:

@@ -118,6 +118,16 @@ class ServerStateChanged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ToolsChanged:
+    """A server's tools are not what they were; the names are those on the wire."""
+
+    server: str
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReplyCompleted:
     """The loop has ended; always the last event of a `converse` that returns."""
 
@@ -135,6 +145,7 @@ Event = Union[
     InvocationProgressed,
     InvocationCompleted,
     ServerStateChanged,
+    ToolsChanged,
     ReplyCompleted,
 ]
 

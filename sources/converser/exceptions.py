@@ -91,7 +91,7 @@ class ToolExecutionFailure(ConverserFailure):
 
 
 class MCPFailure(ConverserFailure):
-    """Something went wrong with an MCP server; the attributes say where."""
+    """Something went wrong with an MCP server; the attributes say where, and what is known of it."""
 
     _usual_outcome = Outcome.TOOL_ERROR
 
@@ -105,12 +105,20 @@ class MCPFailure(ConverserFailure):
         transport: str = "",
         cause: BaseException | None = None,
         outcome: Outcome | None = None,
+        status: int | None = None,
+        retry_after: str | None = None,
+        exit_code: int | None = None,
+        stderr: Sequence[str] = (),
     ) -> None:
         super().__init__(message, remedy=remedy)
-        self.outcome = outcome or self._usual_outcome
         self.server = server
         self.tool = tool
         self.transport = transport
+        self.outcome = outcome or self._usual_outcome
+        self.status = status
+        self.retry_after = retry_after
+        self.exit_code = exit_code
+        self.stderr = tuple(stderr)
         self.cause = cause
         self.__cause__ = cause
 
@@ -126,25 +134,12 @@ class MCPExecutionFailure(MCPFailure):
         self,
         message: str,
         *,
-        remedy: str = "",
-        server: str = "",
-        tool: str = "",
-        transport: str = "",
-        cause: BaseException | None = None,
-        outcome: Outcome | None = None,
         contents: Sequence[Content] = (),
         structured: object = None,
         code: int | None = None,
+        **circumstances: Any,
     ) -> None:
-        super().__init__(
-            message,
-            remedy=remedy,
-            server=server,
-            tool=tool,
-            transport=transport,
-            cause=cause,
-            outcome=outcome,
-        )
+        super().__init__(message, **circumstances)
         self.contents = tuple(contents)
         self.structured = structured
         self.code = code

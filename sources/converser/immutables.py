@@ -61,7 +61,7 @@ EMPTY = FrozenDictionary()
 
 def freeze(value: Any) -> Any:
     """Copies JSON data into immutable containers; scalars and frozen containers stay as they are."""
-    kind = type(value)
+    kind = type(value)  # pyright: ignore[reportUnknownVariableType]
     if kind is FrozenDictionary or kind is FrozenList or kind is str:
         return value
     if isinstance(value, Mapping):

@@ -11,8 +11,15 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
-from typing import get_type_hints as typing_get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints as typing_get_type_hints,
+)
 
 from .contents import Content
 from .exceptions import FunctionInvalidity

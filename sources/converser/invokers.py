@@ -48,8 +48,32 @@ class Context:
     """What a caller gives along with an invocation; local tools may ask for it as a parameter."""
 
     timeout: float | None = None
+    """Seconds until the tool must have given its result, or a sign of progress."""
+    idle_timeout: float | None = None
+    """Seconds that it may then be silent between two signs of progress; None: as `timeout`."""
+    timeout_maximum: float | None = None
+    """Seconds after which even a tool that makes progress is stopped."""
+    replay: bool = False
+    """Whether a call whose outcome is unknown may be repeated, whatever the tool says of itself."""
     on_progress: ProgressCallback | None = None
     metadata: Mapping[str, Any] = field(default_factory=FrozenDictionary)
+
+    def complete(self, usual: Context) -> Context:
+        """This context, with what an ensemble usually wants where it says nothing itself."""
+        if self is NO_CONTEXT:
+            return usual
+        return Context(
+            timeout=usual.timeout if self.timeout is None else self.timeout,
+            idle_timeout=usual.idle_timeout if self.idle_timeout is None else self.idle_timeout,
+            timeout_maximum=self.timeout_maximum or usual.timeout_maximum,
+            replay=self.replay or usual.replay,
+            on_progress=self.on_progress,
+            metadata=self.metadata,
+        )
+
+
+NO_CONTEXT = Context()
+"""The context of a caller who has nothing to say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +92,6 @@ class InvocationResult:
 
 Invocable = Callable[[Context, "dict[str, Any]"], Awaitable[InvocationResult]]
 """The async callable inside an invoker; it gets arguments that fit the schema."""
-
-_NO_CONTEXT = Context()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -103,7 +125,7 @@ class Invoker:
         return self.tool.annotations
 
     async def __call__(
-        self, arguments: Mapping[str, Any] = EMPTY, *, context: Context = _NO_CONTEXT
+        self, arguments: Mapping[str, Any] = EMPTY, *, context: Context = NO_CONTEXT
     ) -> InvocationResult:
         """Validates and repairs the arguments, then runs the tool; raises `ToolExecutionFailure`."""
         try:

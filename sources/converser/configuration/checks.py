@@ -147,6 +147,19 @@ def _check_prefix(value: Any) -> Iterable[Problem]:
         yield Problem((), "may have letters, digits, '_' and '-' only, and at most 64 of them.")
 
 
+def _check_count(value: Any) -> Iterable[Problem]:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        yield Problem((), f"expected a whole number from 0 on, not {name_kind(value)}.")
+
+
+def _check_tool_timeouts(value: Any) -> Iterable[Problem]:
+    if not is_table(value):
+        yield Problem((), f"expected a table of tools and seconds, not {name_kind(value)}.")
+        return
+    for name, seconds in value.items():
+        yield from (problem.under((str(name),)) for problem in _check_seconds(seconds))
+
+
 CHECKS: Mapping[str, Callable[[Any], Iterable[Problem]]] = {
     "transport": _check_choice(TRANSPORTS),
     "command": _check_command,
@@ -159,7 +172,13 @@ CHECKS: Mapping[str, Callable[[Any], Iterable[Problem]]] = {
     "enabled": _check_boolean,
     "required": _check_boolean,
     "timeout": _check_seconds,
+    "idle_timeout": _check_seconds,
+    "timeout_maximum": _check_seconds,
+    "tool_timeouts": _check_tool_timeouts,
     "connect_timeout": _check_seconds,
+    "reconnect_attempts": _check_count,
+    "replay_tools": _check_texts,
+    "lazy": _check_boolean,
     "tool_prefix": _check_prefix,
     "tool_names": _check_choice(TOOL_NAMES),
     "enabled_tools": _check_texts,

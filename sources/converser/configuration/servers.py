@@ -28,8 +28,14 @@ class ServerSettings(TypedDict, total=False):
 
     enabled: bool
     required: bool
+    lazy: bool
     timeout: float
+    idle_timeout: float | None
+    timeout_maximum: float | None
+    tool_timeouts: Mapping[str, float]
     connect_timeout: float
+    reconnect_attempts: int
+    replay_tools: Sequence[str]
     tool_prefix: str | None
     tool_names: ToolNames
     enabled_tools: Sequence[str] | None
@@ -54,10 +60,22 @@ class MCPServer:
     """For the transport "in-process": the server itself, or "package.module:attribute"."""
     enabled: bool = True
     required: bool = False
+    lazy: bool = False
+    """Whether it is connected only when one of its tools is called."""
     timeout: float = 60.0
-    """Seconds for one call."""
+    """Seconds for one call, until its result or a sign of progress."""
+    idle_timeout: float | None = None
+    """Seconds between two signs of progress; None: as `timeout`."""
+    timeout_maximum: float | None = None
+    """Seconds after which a call is stopped, whatever progress it makes."""
+    tool_timeouts: Mapping[str, float] = field(default_factory=FrozenDictionary)
+    """Seconds for a call of single tools."""
     connect_timeout: float = 30.0
     """Seconds until the server must be ready."""
+    reconnect_attempts: int = 3
+    """How often a lost connection is tried again by itself."""
+    replay_tools: tuple[str, ...] = ()
+    """Tools that may be called again when the outcome of a call is unknown; may hold patterns."""
     tool_prefix: str | None = None
     """None: the name of the server. Empty: no prefix."""
     tool_names: ToolNames = "prefix"
@@ -80,6 +98,8 @@ class MCPServer:
             ("headers", freeze(self.headers)),
             ("enabled_tools", None if tools is None else tuple(tools)),
             ("disabled_tools", tuple(self.disabled_tools)),
+            ("tool_timeouts", freeze(self.tool_timeouts)),
+            ("replay_tools", tuple(self.replay_tools)),
         ):
             object.__setattr__(self, key, value)
 
@@ -114,6 +134,8 @@ class MCPServer:
         shown["server"] = None if self.server is None else self._show_server()
         shown["enabled_tools"] = None if self.enabled_tools is None else list(self.enabled_tools)
         shown["disabled_tools"] = list(self.disabled_tools)
+        shown["replay_tools"] = list(self.replay_tools)
+        shown["tool_timeouts"] = dict(self.tool_timeouts)
         shown["origin"] = None if self.origin is None else str(self.origin)
         return shown
 

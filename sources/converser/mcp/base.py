@@ -3,62 +3,70 @@
 
 from __future__ import annotations
 
-import logging
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Generator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
 import mcp_types as wire
 from mcp.client.session import ClientSession
-from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from ..exceptions import MCPExecutionFailure, MCPFailure
 from ..hygiene import clean_text
-from ..invokers import Context, InvocationResult, Tool
-from .calls import list_every_page, request_call
-from .connection import Connection
+from ..invokers import NO_CONTEXT, Context, InvocationResult, Tool
+from ..outcomes import Outcome
+from .caller import Caller
+from .calls import list_every_page
+from .changes import ChangeSignal
+from .connection import Connection, Patience
 from .failures import (
     MESSAGE_LIMIT,
     Site,
     Stage,
     is_connection_lost,
-    report_lost,
-    report_timeout,
     translate_failure,
+    was_not_executed,
 )
-from .handlers import ElicitationHandler, adapt_elicitation
+from .handlers import Elicitation, ElicitationAnswer, ElicitationHandler, adapt_elicitation
 from .results import interpret_result
 from .salvage import Salvager
 from .sessions import SessionSetup, Way, open_session
 from .states import ConnectionState
+from .stderr import StderrRing
 from .tools import OutputChecks, interpret_tools
 
-_NO_CONTEXT = Context()
-_WITHOUT_DEADLINE = frozenset({"http", "sse"})
-"""Transports whose own clock starts only after the write; the others keep a deadline themselves."""
-_log = logging.getLogger(__name__)
+ToolsListener = Callable[[], Awaitable[None]]
+StateListener = Callable[[str, str], None]
+"""Hears the new state, and the reason where it is a failure."""
+
+_SITES_MAX = 1_000
 
 
 class SessionClient(ABC):
     """A client on a session of the SDK; its subclasses say only what the transport is."""
 
-    transport: str
-
     def __init__(
-        self, name: str, connect_timeout: float, elicit: ElicitationHandler | None
+        self, name: str, transport: str, patience: Patience, elicit: ElicitationHandler | None
     ) -> None:
         self.name = name
+        self.transport = transport
+        self.caller = Caller(transport, asks_people=elicit is not None)
+        self.ring: StderrRing | None = None
         self._elicit = elicit
-        self._patience = connect_timeout
-        self._connection = Connection(name, self._open_session, connect_timeout)
+        self._patience = patience
+        self._connection = Connection(name, self._open_session, self._attend, patience)
+        self._connection.on_turn = self._tell_state
         self._salvager = Salvager()
+        self._signal = ChangeSignal()
         self._checks = OutputChecks()
-        self._calls: set[anyio.CancelScope] = set()
+        self._repeatable: frozenset[str] = frozenset()
         self._remarks: tuple[str, ...] = ()
+        self._sites: dict[tuple[Stage, str, float | None], Site] = {}
+        self._tools_listeners: list[ToolsListener] = []
+        self._state_listeners: list[StateListener] = []
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(name={self.name!r}, state={self.state.value!r})"
@@ -66,10 +74,6 @@ class SessionClient(ABC):
     @abstractmethod
     def open_transport(self) -> Way:
         """What the SDK's client is to speak through."""
-
-    def quote_last_words(self) -> str:
-        """What the server said before it died, where that can be known."""
-        return ""
 
     @property
     def state(self) -> ConnectionState:
@@ -107,13 +111,17 @@ class SessionClient(ABC):
 
     async def disconnect(self) -> None:
         """Ends the connection, its calls, and the server's process where there is one."""
-        for scope in tuple(self._calls):
-            scope.cancel()
+        self.caller.end_calls()
         await self._connection.disconnect()
+
+    def watch(self, *, on_tools: ToolsListener, on_state: StateListener) -> None:
+        """Has the listeners told when the tools may have changed, and when the state has."""
+        self._tools_listeners.append(on_tools)
+        self._state_listeners.append(on_state)
 
     async def list_tools(self) -> tuple[Tool, ...]:
         """All tools of all pages; a server without tools has none, which is no failure."""
-        site = self._site("list", timeout=self._patience)
+        site = self._site("list", timeout=self._patience.connect_timeout)
         session = await self._reach(site)
         remarks: list[str] = []
         self._salvager.remarks = []
@@ -131,39 +139,60 @@ class SessionClient(ABC):
             raise self._translate(failure, site, session) from failure
         tools = interpret_tools(listed, remarks.append)
         self._checks = OutputChecks(tools)
+        self._repeatable = frozenset(
+            t.name for t in tools if t.annotations.read_only or t.annotations.idempotent
+        )
         self._remarks = (*self._salvager.remarks, *remarks)
         return tools
 
     async def call_tool(
-        self, name: str, arguments: Mapping[str, Any], *, context: Context = _NO_CONTEXT
+        self, name: str, arguments: Mapping[str, Any], *, context: Context = NO_CONTEXT
     ) -> InvocationResult:
-        """Calls a tool; a cancelled or timed-out call is cancelled on the server too."""
+        """Calls a tool; a call that was lost is repeated only where that is surely harmless."""
         site = self._site("call", name, context.timeout)
-        session = self._connection.session or await self._reach(site)
-        try:
-            result = await self._request(session, site, dict(arguments), context)
-        except MCPFailure:
-            raise
-        except Exception as failure:
-            raise self._translate(failure, site, session) from failure
-        if result is None:
-            raise report_lost(site) if self.transport == "in-process" else report_timeout(site)
+        for may_repeat in (True, False):
+            session = self._connection.session or await self._reach(site)
+            try:
+                result = await self.caller.call(session, site, dict(arguments), context)
+                break
+            except MCPFailure:
+                raise
+            except Exception as failure:
+                translated = self._translate(failure, site, session)
+                if not may_repeat or not await self._prepare_repeat(failure, translated, context):
+                    raise translated from failure
+        else:
+            raise AssertionError("the last try either succeeds or raises")
         outcome = interpret_result(result)
         if result.is_error:
             raise self._report_tool_error(outcome, site)
         return self._checks.check(name, outcome)
 
+    async def _prepare_repeat(
+        self, failure: Exception, translated: MCPFailure, context: Context
+    ) -> bool:
+        """Whether a failed call is to be made once more, after what that needs."""
+        if self.state is ConnectionState.DISCONNECTED:
+            return False
+        if isinstance(failure, MCPError) and failure.code == wire.HEADER_MISMATCH:
+            await self.list_tools()  # the server wants headers that the listing tells
+            return True
+        if was_not_executed(failure):
+            return True
+        harmless = context.replay or translated.tool in self._repeatable
+        return harmless and translated.outcome is Outcome.UNKNOWN
+
     async def _reach(self, site: Site) -> ClientSession:
         try:
             return await self._connection.connect()
         except Exception as failure:
-            site = self._site("connect", site.tool, self._patience)
+            site = self._site("connect", site.tool, self._patience.connect_timeout)
             raise self._translate(failure, site) from failure
 
     async def _fetch_page(self, session: ClientSession, cursor: str | None) -> wire.ListToolsResult:
         """One page; where one bad tool spoils it, it is asked for again and the good ones are saved."""
         params = wire.PaginatedRequestParams(cursor=cursor)
-        with anyio.fail_after(self._patience):
+        with anyio.fail_after(self._patience.connect_timeout):
             try:
                 return await session.list_tools(params=params)
             except ValidationError:
@@ -175,66 +204,67 @@ class SessionClient(ABC):
     @asynccontextmanager
     async def _open_session(self, era: str) -> AsyncGenerator[ClientSession, None]:
         """A session of the SDK; where there is a wire, its end is noticed and bad answers salvaged."""
-        salvager = self._salvager = Salvager()
-        callback = adapt_elicitation(self.name, self._elicit) if self._elicit else None
-        async with open_session(
-            self.open_transport(),
-            era,
-            SessionSetup(
-                salvager=salvager,
-                on_lost=lambda: self._notice_end(salvager),
-                elicitation_callback=callback,
-            ),
-        ) as session:
+        salvager, signal = self._salvager, self._signal = Salvager(), ChangeSignal()
+        callback = adapt_elicitation(self.name, self._ask_person) if self._elicit else None
+        setup = SessionSetup(
+            salvager=salvager,
+            on_lost=lambda: self._notice_end(salvager),
+            message_handler=signal.take,
+            elicitation_callback=callback,
+        )
+        way = self.open_transport()
+        self._sites.clear()  # they quote the last words of the process before
+        async with open_session(way, era, setup) as session:
             salvager.version = session.protocol_version or salvager.version
             yield session
+
+    async def _attend(self, session: ClientSession, renewed: bool) -> None:
+        """Has the tools listed again when they change, and when the server has come back."""
+        if renewed:
+            self._signal.hint()
+        await self._signal.follow(session, self._tell_tools)
+
+    async def _tell_tools(self) -> None:
+        for listener in self._tools_listeners:
+            await listener()
+
+    def _tell_state(self, state: ConnectionState) -> None:
+        failure = self._connection.failure
+        reason = str(translate_failure(failure, self._site("connect"))) if failure else ""
+        for listener in self._state_listeners:
+            listener(state.value, reason)
+
+    async def _ask_person(self, question: Elicitation) -> ElicitationAnswer:
+        assert self._elicit is not None
+        with self.caller.hold_clocks():
+            return await self._elicit(question)
 
     def _notice_end(self, salvager: Salvager) -> None:
         if self._salvager is salvager:
             self._connection.mark_lost(self._connection.session)
 
-    async def _request(
-        self, session: ClientSession, site: Site, arguments: dict[str, Any], context: Context
-    ) -> wire.CallToolResult | None:
-        """The call, within our own deadline from before the write; None where that has passed."""
-        listener = _adapt_progress(context)
-        if self.transport == "in-process":
-            with self._end_with_connection():
-                return await request_call(session, site, arguments, listener)
-            return None
-        if context.timeout is None or self.transport not in _WITHOUT_DEADLINE:
-            return await request_call(session, site, arguments, listener)
-        with anyio.CancelScope(deadline=anyio.current_time() + context.timeout):
-            return await request_call(session, site, arguments, listener)
-        return None
-
-    @contextmanager
-    def _end_with_connection(self) -> Generator[None, None, bool | None]:
-        """For a call that runs in its caller's own task: no stream ends that could end it."""
-        with anyio.CancelScope() as scope:
-            self._calls.add(scope)
-            try:
-                yield
-            finally:
-                self._calls.discard(scope)
-
     def _translate(
         self, failure: Exception, site: Site, session: ClientSession | None = None
-    ) -> Exception:
+    ) -> MCPFailure:
         """One of our family; the failure of a call on an old session does not end the new one."""
         if is_connection_lost(failure):
             self._connection.mark_lost(session)
         return translate_failure(failure, site)
 
     def _site(self, stage: Stage, tool: str = "", timeout: float | None = None) -> Site:
-        return Site(
-            server=self.name,
-            transport=self.transport,
-            stage=stage,
-            tool=tool,
-            timeout=timeout,
-            quote=self.quote_last_words,
-        )
+        key = (stage, tool, timeout)
+        if (site := self._sites.get(key)) is None or site.server != self.name:
+            if len(self._sites) >= _SITES_MAX:
+                self._sites.clear()
+            site = self._sites[key] = Site(
+                server=self.name,
+                transport=self.transport,
+                stage=stage,
+                tool=tool,
+                timeout=timeout,
+                ring=self.ring,
+            )
+        return site
 
     def _report_tool_error(self, outcome: InvocationResult, site: Site) -> MCPExecutionFailure:
         words = clean_text(outcome.text, limit=MESSAGE_LIMIT) or "It gave no reason."
@@ -244,17 +274,3 @@ class SessionClient(ABC):
             structured=outcome.structured,
             **site.at(),
         )
-
-
-def _adapt_progress(context: Context) -> ProgressFnT | None:
-    """The SDK's callback for a listener of ours; a listener that raises harms no call."""
-    if (listener := context.on_progress) is None:
-        return None
-
-    async def hear(progress: float, total: float | None, message: str | None) -> None:
-        try:
-            await listener(progress, total, clean_text(message) if message else None)
-        except Exception:
-            _log.exception("A listener for progress raised")
-
-    return hear

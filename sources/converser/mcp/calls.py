@@ -50,7 +50,12 @@ async def list_every_page(
 
 
 async def request_call(
-    session: ClientSession, site: Site, arguments: dict[str, Any], on_progress: ProgressFnT | None
+    session: ClientSession,
+    site: Site,
+    arguments: dict[str, Any],
+    *,
+    seconds: float | None = None,
+    on_progress: ProgressFnT | None = None,
 ) -> wire.CallToolResult:
     """Calls a tool, and answers what the server asks back on the way.
 
@@ -66,7 +71,7 @@ async def request_call(
         result = await session.send_request(
             wire.CallToolRequest(params=params),
             _OUTCOMES,
-            request_read_timeout_seconds=site.timeout,
+            request_read_timeout_seconds=seconds,
             progress_callback=on_progress,
         )
         if isinstance(result, wire.CallToolResult):

@@ -11,6 +11,7 @@ from ..ensembles import Connection
 from ..exceptions import ConfigurationFailure
 from ..immutables import EMPTY
 from .base import SessionClient
+from .connection import Patience
 from .handlers import ElicitationHandler
 from .sessions import Way
 from .states import ConnectionState
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
 
 CONNECT_TIMEOUT = 30.0
+RECONNECT_ATTEMPTS = 3
 
 
 class MCPClient(Connection, Protocol):
@@ -49,8 +51,6 @@ class MCPClient(Connection, Protocol):
 class StdioMCPClient(SessionClient):
     """Starts a server as a process of its own, and speaks to it over its standard streams."""
 
-    transport = "stdio"
-
     def __init__(
         self,
         command: Sequence[str],
@@ -59,6 +59,7 @@ class StdioMCPClient(SessionClient):
         *,
         name: str = "",
         connect_timeout: float = CONNECT_TIMEOUT,
+        reconnect_attempts: int = RECONNECT_ATTEMPTS,
         elicit: ElicitationHandler | None = None,
     ) -> None:
         words = (command,) if isinstance(command, str) else tuple(command)
@@ -66,22 +67,18 @@ class StdioMCPClient(SessionClient):
             raise ConfigurationFailure(
                 "A stdio server needs a command.", remedy='Give a list, such as ["uvx", "…"].'
             )
-        super().__init__(name or Path(words[0]).name, connect_timeout, elicit)
+        patience = Patience(connect_timeout=connect_timeout, attempts=reconnect_attempts)
+        super().__init__(name or Path(words[0]).name, "stdio", patience, elicit)
         self._command = words
         self._environment = environment
         self._cwd = cwd
-        self._ring = StderrRing()
 
     def open_transport(self) -> Way:
         """What to start, and how."""
-        self._ring = StderrRing()
+        ring = self.ring = StderrRing()
         return Launch(
-            command=self._command, environment=self._environment, cwd=self._cwd, ring=self._ring
+            command=self._command, environment=self._environment, cwd=self._cwd, ring=ring
         )
-
-    def quote_last_words(self) -> str:
-        """The last lines of the server's stderr."""
-        return self._ring.quote()
 
 
 class HttpMCPClient(SessionClient):
@@ -96,9 +93,11 @@ class HttpMCPClient(SessionClient):
         *,
         name: str = "",
         connect_timeout: float = CONNECT_TIMEOUT,
+        reconnect_attempts: int = RECONNECT_ATTEMPTS,
         elicit: ElicitationHandler | None = None,
     ) -> None:
-        super().__init__(name or "http", connect_timeout, elicit)
+        patience = Patience(connect_timeout=connect_timeout, attempts=reconnect_attempts)
+        super().__init__(name or self.transport, self.transport, patience, elicit)
         self._url = url
         self._headers = headers
 
@@ -120,17 +119,17 @@ class SseMCPClient(HttpMCPClient):
 class InProcessMCPClient(SessionClient):
     """Speaks to a server object of the SDK in this process, without a wire between."""
 
-    transport = "in-process"
-
     def __init__(
         self,
         server: Server[Any] | MCPServer,
         *,
         name: str = "",
         connect_timeout: float = CONNECT_TIMEOUT,
+        reconnect_attempts: int = RECONNECT_ATTEMPTS,
         elicit: ElicitationHandler | None = None,
     ) -> None:
-        super().__init__(name or server.name, connect_timeout, elicit)
+        patience = Patience(connect_timeout=connect_timeout, attempts=reconnect_attempts)
+        super().__init__(name or server.name, "in-process", patience, elicit)
         self._server = server
 
     def open_transport(self) -> Way:

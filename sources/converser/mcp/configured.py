@@ -16,6 +16,7 @@ from ..ensembles import Ensemble, EnsembleConfiguration
 from ..naming import Naming
 from ..selection import Selection
 from .base import SessionClient
+from .connection import Patience
 from .handlers import ElicitationHandler
 from .sessions import Way
 from .stderr import StderrRing
@@ -26,10 +27,11 @@ class ConfiguredMCPClient(SessionClient):
     """Speaks to a configured server; references to secrets are resolved at each connect."""
 
     def __init__(self, server: MCPServer, *, elicit: ElicitationHandler | None = None) -> None:
-        super().__init__(server.name, server.connect_timeout, elicit)
+        patience = Patience(
+            connect_timeout=server.connect_timeout, attempts=server.reconnect_attempts
+        )
+        super().__init__(server.name, server.transport, patience, elicit)
         self.server = server
-        self.transport = server.transport
-        self._ring = StderrRing()
 
     def open_transport(self) -> Way:
         """Resolves what is configured, and opens the transport that it names."""
@@ -38,19 +40,15 @@ class ConfiguredMCPClient(SessionClient):
             in_process: Way = resolve_server(server)
             return in_process
         if server.transport == "stdio":
-            self._ring = StderrRing()
+            ring = self.ring = StderrRing()
             return Launch(
                 command=resolve_command(server),
                 environment=resolve_environment(server),
                 cwd=resolve_cwd(server),
-                ring=self._ring,
+                ring=ring,
             )
         opener = open_http if server.transport == "http" else open_sse
         return opener(resolve_url(server), resolve_headers(server))
-
-    def quote_last_words(self) -> str:
-        """The last lines of the server's stderr, where it has one."""
-        return self._ring.quote()
 
 
 def create_mcp_ensemble(server: MCPServer, *, elicit: ElicitationHandler | None = None) -> Ensemble:
@@ -67,4 +65,8 @@ def configure_ensemble(server: MCPServer) -> EnsembleConfiguration:
         selection=Selection(allow=server.enabled_tools, deny=server.disabled_tools),
         naming=naming,
         timeout=server.timeout,
+        idle_timeout=server.idle_timeout,
+        timeout_maximum=server.timeout_maximum,
+        tool_timeouts=server.tool_timeouts,
+        replay=server.replay_tools,
     )

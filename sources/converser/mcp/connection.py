@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The living part of a client: one task owns one server, and is the only one to enter and leave it.
+"""The living part of a client: one task owns one session, and is the only one to enter and leave it.
 
 Calls, `connect` and `disconnect` come from any task, in any order, at once; they only send the
 owner a word and wait for its answer, so that no cancel scope of the SDK ever crosses tasks.
@@ -9,8 +9,12 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable
+import random
+import time
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Any
 
 import anyio
 from mcp.client.session import ClientSession
@@ -18,29 +22,53 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from ..tasks import spawn
-from .failures import unwrap_group
+from .failures import needs_authorization, unwrap_group
 from .states import ConnectionState, is_legal
 
 Open = Callable[[str], AbstractAsyncContextManager[ClientSession]]
 """Opens a session in an era: `auto` asks the server, `legacy` does the handshake at once."""
+Attend = Callable[[ClientSession, bool], Coroutine[Any, Any, None]]
+"""Runs beside a session for as long as it lasts; told whether it stands in for a lost one."""
 
 _CLOSING_TIME_MAX = 10.0
+_LASTING = 30.0
 _ERAS = {"auto": ("auto", "legacy"), "legacy": ("legacy", "auto")}
 _log = logging.getLogger(__name__)
 
 
-class Connection:
-    """Owns the session with one server, for as long as it lasts."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long to wait for a connection, and how often and how soon to try for a lost one."""
 
-    def __init__(self, name: str, open_session: Open, connect_timeout: float) -> None:
+    connect_timeout: float = 30.0
+    attempts: int = 3
+    delay: float = 0.25
+    delay_max: float = 30.0
+
+    def pause(self, attempt: int) -> float:
+        """Seconds before an attempt: doubled each time, capped, and never the same for two of us."""
+        return min(self.delay_max, self.delay * 2.0**attempt) * random.uniform(0.5, 1.5)
+
+
+class Connection:
+    """Keeps a session with one server: opens it, owns it, notices its loss, and opens it again."""
+
+    def __init__(self, name: str, open_session: Open, attend: Attend, patience: Patience) -> None:
         self._name = name
         self._open = open_session
-        self._connect_timeout = connect_timeout
+        self._attend = attend
+        self._patience = patience
         self._state = ConnectionState.DISCONNECTED
         self._session: ClientSession | None = None
         self._life: _Life | None = None
         self._past: _Life | None = None
+        self._healing: object = None
+        self._strikes = 0
         self._era = "auto"
+        self.reconnects = 0
+        self.failure: BaseException | None = None
+        """Why the last attempt failed, or the last session was lost."""
+        self.on_turn: Callable[[ConnectionState], None] = _ignore
 
     @property
     def state(self) -> ConnectionState:
@@ -64,19 +92,48 @@ class Connection:
 
     async def disconnect(self) -> None:
         """Ends the session and waits until everything behind it has ended; repeated, does nothing."""
+        self._healing = None
+        self._strikes = 0
         self._part(ConnectionState.DISCONNECTED)
         if self._past is not None:
             await self._past.ended.wait()
 
     def mark_lost(self, session: ClientSession | None) -> None:
         """The stream has ended, or the server has forgotten us: this session is of no more use."""
-        if session is not None and self._session is session:
+        if session is None or self._session is not session or self._life is None:
+            return
+        if time.monotonic() - self._life.since > _LASTING:
+            self._strikes = 0
+        if self._strikes >= self._patience.attempts:
             self._part(ConnectionState.FAILED)
+            return
+        self._healing = token = object()
+        self._part(ConnectionState.RECONNECTING)
+        spawn(lambda: self._heal(token), f"converser: healing {self._name}")
+
+    async def _heal(self, token: object) -> None:
+        """Tries for a new session, ever more patiently, until one is there or hope is lost."""
+        while self._healing is token and self._strikes < self._patience.attempts:
+            pause = self._patience.pause(self._strikes)
+            self._strikes += 1
+            await anyio.sleep(pause)
+            if self._healing is not token or self._session is not None:
+                return
+            try:
+                await self.connect()
+            except Exception as failure:
+                _log.debug("%s is not back yet: %s", self._name, type(failure).__name__)
+            else:
+                return
+        if self._healing is token and self._session is None and self._life is None:
+            self._healing = None
+            self._turn(ConnectionState.FAILED)
 
     def _begin(self) -> _Life:
         life = self._life = _Life()
         past, self._past = self._past, None
-        self._turn(ConnectionState.PENDING)
+        if self._state is not ConnectionState.RECONNECTING:
+            self._turn(ConnectionState.PENDING)
         spawn(lambda: self._own(life, past), f"converser: {self._name}")
         return life
 
@@ -93,27 +150,37 @@ class Connection:
             if past is not None:
                 await past.ended.wait()
             for era in _ERAS[self._era]:
-                if life.stop.is_set():
-                    break
                 await self._live(life, era)
-                if life.connected or not isinstance(life.failure, MCPError):
+                if life.connected or life.stop.is_set() or not isinstance(life.failure, MCPError):
                     break  # only a server that answered, or died, may have died of the question
         finally:
-            if self._life is life:
-                self._part(ConnectionState.FAILED)
+            self._bury(life)
             life.settled.set()
             life.ended.set()
+
+    def _bury(self, life: _Life) -> None:
+        """The owner's last word on a session that ended by itself."""
+        if self._life is not life:
+            return
+        self.failure = life.failure
+        if self._session is not None:
+            self.mark_lost(self._session)
+        elif needs_authorization(life.failure):
+            self._healing = None
+            self._part(ConnectionState.NEEDS_AUTH)
+        else:
+            healing = self._healing is not None and self._strikes < self._patience.attempts
+            self._part(ConnectionState.RECONNECTING if healing else ConnectionState.FAILED)
 
     async def _live(self, life: _Life, era: str) -> None:
         life.failure = None
         life.scope = anyio.CancelScope()
         try:
             with life.scope as scope:
-                scope.deadline = anyio.current_time() + self._connect_timeout
+                scope.deadline = anyio.current_time() + self._patience.connect_timeout
                 async with self._open(era) as session:
                     scope.deadline = math.inf
-                    self._publish(life, session)
-                    await life.stop.wait()
+                    await self._dwell(life, session)
                     scope.deadline = anyio.current_time() + _CLOSING_TIME_MAX
         except Exception as failure:
             life.failure = unwrap_group(failure)
@@ -122,18 +189,30 @@ class Connection:
             if scope.cancelled_caught and not life.connected and not life.stop.is_set():
                 life.failure = TimeoutError()
 
-    def _publish(self, life: _Life, session: ClientSession) -> None:
+    async def _dwell(self, life: _Life, session: ClientSession) -> None:
+        """Publishes a session, and stays in it until somebody says to leave."""
         life.connected = True
+        life.since = time.monotonic()
         legacy = session.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS
         self._era = "legacy" if legacy else "auto"
-        if self._life is life:
+        if self._life is not life:
+            return
+        renewed = self._healing is not None or self.reconnects > 0
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._attend, session, renewed)
             self._session = session
+            self._healing = self.failure = None
+            self.reconnects += 1
             self._turn(ConnectionState.CONNECTED)
             life.settled.set()
+            await life.stop.wait()
+            group.cancel_scope.cancel()
 
     def _turn(self, state: ConnectionState) -> None:
         assert is_legal(self._state, state), f"{self._state} cannot become {state}"
-        self._state = state
+        changed, self._state = self._state is not state, state
+        if changed:
+            self.on_turn(state)
 
 
 class _Life:
@@ -146,9 +225,14 @@ class _Life:
         self.scope = anyio.CancelScope()
         self.failure: BaseException | None = None
         self.connected = False
+        self.since = 0.0
 
     def end(self) -> None:
         """Asks the owner to leave; where it is still on its way in, it turns round at once."""
         self.stop.set()
         if not self.connected:
             self.scope.cancel()
+
+
+def _ignore(_: ConnectionState) -> None:
+    pass

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -20,8 +20,11 @@ from ..exceptions import (
 )
 from ..hygiene import clean_text
 from ..outcomes import Outcome
+from .stderr import StderrRing
 
 MESSAGE_LIMIT = 2_000
+UNSENT = "converser/unsent"
+"""The data of an error that was raised before anything was written."""
 FAULT_KEY = "converser/fault"
 """Where the HTTP guard puts what it knows of a fault, in the data of a JSON-RPC error."""
 
@@ -51,17 +54,24 @@ class Site:
     stage: Stage
     tool: str = ""
     timeout: float | None = None
-    quote: Callable[[], str] = str
-    """Gives the server's last words, where they are known."""
+    ring: StderrRing | None = None
+    """The server's last words, where it has a process."""
 
     @property
     def epilogue(self) -> str:
         """What the server itself said before it died."""
-        return self.quote()
+        return self.ring.quote() if self.ring else ""
 
     def at(self) -> dict[str, Any]:
         """The attributes that every failure carries."""
-        return {"server": self.server, "transport": self.transport, "tool": self.tool}
+        where: dict[str, Any] = {
+            "server": self.server,
+            "transport": self.transport,
+            "tool": self.tool,
+        }
+        if self.ring is not None:
+            where.update(exit_code=self.ring.exit_code, stderr=self.ring.lines)
+        return where
 
     def describe(self) -> str:
         """`Tool 'x' of server 'y'`, or `Server 'y'`."""
@@ -113,6 +123,25 @@ def is_connection_lost(failure: BaseException) -> bool:
     return (failure.code == _CONNECTION_CLOSED and message == "connection closed") or any(
         words in message for words in _LOST_SESSION
     )
+
+
+def was_not_executed(failure: BaseException) -> bool:
+    """Whether a request provably never reached a tool, so that it can always be repeated."""
+    if not isinstance(failure, MCPError):
+        return False
+    if (fault := _find_fault(failure)) is not None:
+        return fault.get("sent") is False or is_connection_lost(failure)
+    return failure.data == UNSENT or any(w in failure.message.lower() for w in _LOST_SESSION)
+
+
+def needs_authorization(failure: BaseException | None) -> bool:
+    """Whether the server wants to know who we are before anything else."""
+    fault: Mapping[str, Any] | None = None
+    if isinstance(failure, MCPError):
+        fault = _find_fault(failure)
+    elif isinstance(failure, HttpRefusal):
+        fault = failure.fault
+    return fault is not None and fault.get("status") in (401, 403)
 
 
 def report_timeout(site: Site, cause: BaseException | None = None) -> MCPTimeoutFailure:
@@ -220,8 +249,15 @@ def _report_http_fault(
     doubtful = site.stage == "call" and status >= 500 and status != 503
     if doubtful:
         remedy = "Check whether it took effect before you call it again."
-    outcome = Outcome.UNKNOWN if doubtful else Outcome.TOOL_ERROR
-    return MCPConnectionFailure(words, remedy=remedy, cause=cause, outcome=outcome, **site.at())
+    return MCPConnectionFailure(
+        words,
+        remedy=remedy,
+        cause=cause,
+        outcome=Outcome.UNKNOWN if doubtful else Outcome.TOOL_ERROR,
+        status=status,
+        retry_after=fault.get("retry_after"),
+        **site.at(),
+    )
 
 
 def _report_network_fault(

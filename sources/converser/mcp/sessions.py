@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Union
 
 import mcp_types as wire
 from mcp import Client
-from mcp.client.session import ClientSession, ElicitationFnT
+from mcp.client.session import ClientSession, ElicitationFnT, MessageHandlerFnT
 
 from .. import __version__
 from .salvage import Salvager
@@ -36,6 +36,7 @@ class SessionSetup:
 
     salvager: Salvager
     on_lost: Callable[[], None]
+    message_handler: MessageHandlerFnT
     elicitation_callback: ElicitationFnT | None
 
 
@@ -56,6 +57,7 @@ async def open_session(
         way,
         mode=era,
         client_info=_ABOUT_US,
+        message_handler=setup.message_handler,
         elicitation_callback=setup.elicitation_callback,
         cache=None,
     )
@@ -71,6 +73,7 @@ async def _open_own(
         session = ClientSession(
             dispatcher=dispatcher,
             client_info=_ABOUT_US,
+            message_handler=setup.message_handler,
             elicitation_callback=setup.elicitation_callback,
         )
         async with session:

@@ -24,6 +24,8 @@ class StderrRing:
         self._rest = b""
         self._secrets: tuple[str, ...] = ()
         self._lock = threading.Lock()
+        self.exit_code: int | None = None
+        """How the process ended, where that is known."""
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -52,9 +54,10 @@ class StderrRing:
                 self._lines.append(line[-_LINE_LENGTH_MAX:].decode("utf-8", "replace"))
 
     def quote(self, count: int = 5) -> str:
-        """The last lines, as an addition to an error message."""
+        """How it ended and its last lines, as an addition to an error message."""
+        words = "" if self.exit_code is None else f" It ended with exit code {self.exit_code}."
         lines = self.lines[-count:]
-        return f" Its last words on stderr: {' | '.join(lines)}." if lines else ""
+        return f"{words} Its last words on stderr: {' | '.join(lines)}." if lines else words
 
     def open_pipe(self) -> TextIO:
         """An end for a server to write to; a thread reads the other one until the server is gone."""

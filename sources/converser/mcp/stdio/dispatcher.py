@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypeGuard
+from typing import Any
 
 import anyio
 import anyio.abc
@@ -31,15 +31,17 @@ from mcp.shared.transport_context import TransportContext
 from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, REQUEST_TIMEOUT
 from opentelemetry import propagate, trace
 
+from ..failures import UNSENT
 from ..salvage import as_dictionary
 from .framing import Excess
-from .inbound import Inbox
+from .inbound import Arrival, Inbox
 from .messages import decode_messages, encode_message, recover_identifier
 from .process import ServerProcess
 
 Treat = Callable[[str, "dict[str, Any]"], "dict[str, Any]"]
 """Salvages what can be saved of an answer, by the method that was asked."""
 
+ARRIVALS_MAX = 1_000
 UNSENT_MAX = 64 * 1024 * 1024
 _log = logging.getLogger(__name__)
 
@@ -60,9 +62,9 @@ class LeanDispatcher(Dispatcher[TransportContext]):
         self._treat = treat
         self._process: ServerProcess | None = None
         self._pending: dict[int | str, _Pending] = {}
-        self._inbox: Inbox | None = None
+        self._arrivals: asyncio.Queue[Arrival | None] = asyncio.Queue()
         self._intercept: OnNotifyIntercept | None = None
-        self._closed = asyncio.Event()
+        self._closed = False
         self.strays = 0
         """Lines and answers that belong to no request of ours."""
 
@@ -116,9 +118,10 @@ class LeanDispatcher(Dispatcher[TransportContext]):
         """Serves what the server sends until its stream ends."""
         self._intercept = on_notify_intercept
         async with anyio.create_task_group() as group:
-            self._inbox = Inbox(group, on_request, on_notify, self, self._respond)
+            inbox = Inbox(group, on_request, on_notify, self, self._respond)
             task_status.started()
-            await self._closed.wait()
+            while (item := await self._arrivals.get()) is not None:
+                inbox.take(*item)
             group.cancel_scope.cancel()
 
     def take_line(self, line: bytes | Excess) -> None:
@@ -135,7 +138,8 @@ class LeanDispatcher(Dispatcher[TransportContext]):
 
     def end(self) -> None:
         """The stream has ended: whoever waits hears of it at once."""
-        self._closed.set()
+        self._closed = True
+        self._arrivals.put_nowait(None)
         for pending in self._pending.values():
             if not pending.future.done():
                 pending.future.set_exception(MCPError(CONNECTION_CLOSED, "Connection closed"))
@@ -154,21 +158,20 @@ class LeanDispatcher(Dispatcher[TransportContext]):
             pending.future.set_exception(_read_error(message.get("error")))
 
     def _take_call(self, message: dict[str, Any]) -> None:
-        method, params = message["method"], message.get("params")
-        if self._inbox is None or not isinstance(method, str) or not _is_params(params):
+        """Sorts what the server sends of its own accord; handlers run in tasks, not in this callback."""
+        method, params = message["method"], as_dictionary(message.get("params"))
+        if not isinstance(method, str) or self._arrivals.qsize() >= ARRIVALS_MAX:
             self.strays += 1
-        elif (identifier := message.get("id")) is not None:
-            self._inbox.take_request(identifier, method, params)
-        else:
-            self._take_notification(self._inbox, method, params)
-
-    def _take_notification(self, inbox: Inbox, method: str, params: dict[str, Any] | None) -> None:
-        if method == "notifications/progress" and params:
-            pending = self._pending.get(_normalise(params.get("progressToken")))
-            if pending is not None and pending.on_progress is not None:
-                inbox.take_progress(pending.on_progress, params)
-        if not run_notify_intercept(self._intercept, method, params):
-            inbox.take_notification(method, params)
+            return
+        identifier = message.get("id")
+        if identifier is None:
+            if method == "notifications/progress" and params:
+                pending = self._pending.get(_normalise(params.get("progressToken")))
+                if pending is not None and pending.on_progress is not None:
+                    self._arrivals.put_nowait((pending.on_progress, method, params))
+            if run_notify_intercept(self._intercept, method, params):
+                return
+        self._arrivals.put_nowait((identifier, method, params))
 
     def _fail_broken(self, line: bytes, reason: str) -> None:
         pending = self._pending.get(recover_identifier(line) or "")
@@ -182,8 +185,8 @@ class LeanDispatcher(Dispatcher[TransportContext]):
             self._write({"jsonrpc": "2.0", **answer})
 
     def _write(self, message: dict[str, Any]) -> None:
-        if self._process is None or self._closed.is_set():
-            raise MCPError(CONNECTION_CLOSED, "Connection closed")
+        if self._process is None or self._closed:
+            raise MCPError(CONNECTION_CLOSED, "Connection closed", UNSENT)
         if self._process.unsent > UNSENT_MAX:
             raise MCPError(REQUEST_TIMEOUT, "Timed out: the server does not read its input")
         self._process.write(encode_message(message))
@@ -236,10 +239,6 @@ def _normalise(identifier: Any) -> int | str:
     if isinstance(identifier, str) and identifier.isdecimal() and len(identifier) < 20:
         return int(identifier)
     return identifier if isinstance(identifier, int | str) else ""
-
-
-def _is_params(params: Any) -> TypeGuard[dict[str, Any] | None]:
-    return params is None or isinstance(params, dict)
 
 
 def _read_error(error: Any) -> MCPError:

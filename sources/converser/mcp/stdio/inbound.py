@@ -17,6 +17,9 @@ from mcp.shared.transport_context import TransportContext
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 from pydantic import ValidationError
 
+Arrival = tuple[Any, str, "dict[str, Any] | None"]
+"""An id or a listener, a method, and its parameters."""
+
 HANDLERS_MAX = 100
 _log = logging.getLogger(__name__)
 _TRANSPORT = TransportContext(kind="stdio", can_send_request=True)
@@ -71,14 +74,25 @@ class Inbox:
         self._handlers = 0
         self.dropped = 0
 
-    def take_request(self, identifier: Any, method: str, params: Any) -> None:
+    def take(
+        self, identifier: int | str | ProgressFnT | None, method: str, params: dict[str, Any] | None
+    ) -> None:
+        """Takes one message: a request has an id, a notification none, and progress a listener."""
+        if identifier is None:
+            self._take_notification(method, params)
+        elif isinstance(identifier, int | str):
+            self._take_request(identifier, method, params)
+        else:
+            self._take_progress(identifier, params or {})
+
+    def _take_request(self, identifier: Any, method: str, params: Any) -> None:
         """Answers a request of the server's in a task of its own."""
         if self._handlers >= HANDLERS_MAX:
             self._refuse(identifier, INTERNAL_ERROR, "Too many requests at once")
             return
         self._begin(self._answer, identifier, method, params)
 
-    def take_notification(self, method: str, params: dict[str, Any] | None) -> None:
+    def _take_notification(self, method: str, params: dict[str, Any] | None) -> None:
         """Hands a notification on; a cancellation ends the request that it names."""
         if method == "notifications/cancelled":
             scope = self._scopes.get((params or {}).get("requestId"))
@@ -89,7 +103,7 @@ class Inbox:
             return
         self._begin(self._hear, method, params)
 
-    def take_progress(self, listener: ProgressFnT, params: dict[str, Any]) -> None:
+    def _take_progress(self, listener: ProgressFnT, params: dict[str, Any]) -> None:
         """Tells the caller of a request how far it is."""
         progress, total = _read_number(params.get("progress")), _read_number(params.get("total"))
         if progress is None or self._handlers >= HANDLERS_MAX:

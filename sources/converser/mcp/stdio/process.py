@@ -123,6 +123,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
     def process_exited(self) -> None:
         """Called by the loop when the process has ended; its last lines may still be on their way."""
         self._exited.set()
+        self._ring.exit_code = self.exit_code
         asyncio.get_running_loop().call_later(_LAST_LINES_PATIENCE, self._finish)
 
     def _finish(self) -> None:

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the calls of one client: each within its deadline, all ended with the connection, and counted."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+
+import mcp_types as wire
+from mcp.client.session import ClientSession
+from mcp.shared.dispatcher import ProgressFnT
+
+from ..hygiene import clean_text
+from ..invokers import Context
+from .calls import request_call
+from .clocks import CallClock
+from .failures import Site, report_lost, report_timeout
+
+_KEEPS_DEADLINES = frozenset({"stdio", "in-process"})
+"""Transports that keep a simple deadline themselves; the others' clock starts after the write."""
+_SMOOTHING = 0.2
+_log = logging.getLogger(__name__)
+
+
+class Caller:
+    """Calls tools on whatever session there is, and knows how that went."""
+
+    def __init__(self, transport: str, *, asks_people: bool) -> None:
+        self._transport = transport
+        self._asks_people = asks_people
+        self._clocks: set[CallClock] = set()
+        self.calls = 0
+        self.failures = 0
+        self.latency: float | None = None
+        """Seconds that a call takes, smoothed."""
+        self.last_seen: float | None = None
+        """When the server last answered, as `time.time` has it."""
+
+    async def call(
+        self, session: ClientSession, site: Site, arguments: dict[str, Any], context: Context
+    ) -> wire.CallToolResult:
+        """One call; raises what the SDK raises, or a timeout of ours."""
+        begun = time.perf_counter()
+        self.calls += 1
+        try:
+            result = await self._choose(session, site, arguments, context)
+        except BaseException:
+            self.failures += 1
+            raise
+        took = time.perf_counter() - begun
+        self.latency = (
+            took if self.latency is None else self.latency + _SMOOTHING * (took - self.latency)
+        )
+        self.last_seen = time.time()
+        return result
+
+    def end_calls(self) -> None:
+        """Ends the calls that have a clock; the others end with the stream, or soon by themselves."""
+        for clock in tuple(self._clocks):
+            clock.scope.cancel()
+
+    @contextmanager
+    def hold_clocks(self) -> Generator[None]:
+        """Stops the clocks of all calls while a person is asked."""
+        held = tuple(self._clocks)
+        for clock in held:
+            clock.pause()
+        try:
+            yield
+        finally:
+            for clock in held:
+                clock.resume()
+
+    async def _choose(
+        self, session: ClientSession, site: Site, arguments: dict[str, Any], context: Context
+    ) -> wire.CallToolResult:
+        """The lightest way that keeps the deadline: a clock takes a tenth of a quick call."""
+        is_plain = (
+            self._transport in _KEEPS_DEADLINES
+            and not self._asks_people
+            and context.on_progress is None
+            and context.idle_timeout is None
+            and context.timeout_maximum is None
+        )
+        if not is_plain:
+            return await self._call_by_clock(session, site, arguments, context)
+        return await request_call(session, site, arguments, seconds=context.timeout)
+
+    async def _call_by_clock(
+        self, session: ClientSession, site: Site, arguments: dict[str, Any], context: Context
+    ) -> wire.CallToolResult:
+        clock = CallClock(context)
+        listener = _adapt_progress(context, clock)
+        self._clocks.add(clock)
+        try:
+            with clock.scope:
+                return await request_call(session, site, arguments, on_progress=listener)
+        finally:
+            self._clocks.discard(clock)
+        raise report_timeout(site) if clock.has_run_out else report_lost(site)
+
+
+def _adapt_progress(context: Context, clock: CallClock) -> ProgressFnT:
+    """The SDK's callback: it moves the clock, and tells a listener; one that raises harms no call."""
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        clock.note_progress()
+        if (listener := context.on_progress) is None:
+            return
+        try:
+            await listener(progress, total, clean_text(message) if message else None)
+        except Exception:
+            _log.exception("A listener for progress raised")
+
+    return hear

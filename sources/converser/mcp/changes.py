@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hears that a server's tools have changed, in both eras of the protocol."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+
+import anyio
+import mcp_types as wire
+from mcp.client.session import ClientSession, IncomingMessage
+from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost, listen
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+_QUIET = 0.1
+_PAUSE = 1.0
+_PAUSE_MAX = 60.0
+_log = logging.getLogger(__name__)
+
+
+class ChangeSignal:
+    """Collects hints that the tools have changed, and reacts once to many that come together."""
+
+    def __init__(self) -> None:
+        self._hint = anyio.Event()
+
+    async def take(self, message: IncomingMessage) -> None:
+        """Looks at what a server sends of its own accord; older servers tell of changes there."""
+        if isinstance(message, wire.ToolListChangedNotification):
+            self.hint()
+
+    def hint(self) -> None:
+        """Says that the tools may have changed."""
+        self._hint.set()
+
+    async def follow(self, session: ClientSession, react: Callable[[], Awaitable[None]]) -> None:
+        """Reacts to changes for as long as the session lasts."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._listen, session)
+            while True:
+                await self._hint.wait()
+                await anyio.sleep(_QUIET)
+                self._hint = anyio.Event()
+                try:
+                    await react()
+                except Exception as failure:
+                    _log.warning("The tools could not be listed again: %s", failure)
+
+    async def _listen(self, session: ClientSession) -> None:
+        """Subscribes to changes where the protocol asks for it, again and again where that breaks."""
+        if session.protocol_version not in MODERN_PROTOCOL_VERSIONS or not _tells(session):
+            return
+        pause = _PAUSE
+        while True:
+            try:
+                async with listen(session, tools_list_changed=True) as subscription:
+                    pause = _PAUSE
+                    async for _ in subscription:
+                        self.hint()
+            except ListenNotSupportedError:
+                return
+            except MCPError as failure:
+                if failure.code == wire.METHOD_NOT_FOUND:
+                    return
+            except SubscriptionLost:
+                pass
+            await anyio.sleep(pause)
+            pause = min(_PAUSE_MAX, pause * 2)
+            self.hint()  # what changed meanwhile, nobody told us
+
+
+def _tells(session: ClientSession) -> bool:
+    capabilities = session.server_capabilities
+    return bool(capabilities and capabilities.tools and capabilities.tools.list_changed)

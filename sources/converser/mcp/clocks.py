@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The deadline of one call: set before the write, moved by progress, stopped while a person is asked."""
+
+from __future__ import annotations
+
+import math
+
+import anyio
+
+from ..invokers import Context
+
+
+class CallClock:
+    """Runs from the beginning of a call; when it runs out, the call's scope is cancelled."""
+
+    __slots__ = ("_idle", "_left", "_maximum", "_paused_at", "scope")
+
+    def __init__(self, context: Context) -> None:
+        now = anyio.current_time()
+        self._idle = context.idle_timeout or context.timeout or math.inf
+        self._maximum = now + (context.timeout_maximum or math.inf)
+        self._paused_at: float | None = None
+        self._left = 0.0
+        first = now + (math.inf if context.timeout is None else context.timeout)
+        self.scope = anyio.CancelScope(deadline=min(first, self._maximum))
+
+    @property
+    def has_run_out(self) -> bool:
+        """Whether the deadline, and not somebody else, has ended the call."""
+        return self._paused_at is None and self.scope.deadline <= anyio.current_time()
+
+    def note_progress(self) -> None:
+        """The server works: it may be silent for another while, within the maximum."""
+        if self._paused_at is None:
+            self.scope.deadline = min(self._maximum, anyio.current_time() + self._idle)
+
+    def pause(self) -> None:
+        """Stops while a person is asked, which takes as long as it takes."""
+        if self._paused_at is None:
+            self._paused_at = anyio.current_time()
+            self._left = self.scope.deadline - self._paused_at
+            self.scope.deadline = math.inf
+
+    def resume(self) -> None:
+        """Goes on with the time that was left."""
+        if self._paused_at is not None:
+            now = anyio.current_time()
+            self._maximum += now - self._paused_at
+            self._paused_at = None
+            self.scope.deadline = now + self._left
