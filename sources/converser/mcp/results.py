@@ -33,7 +33,10 @@ def interpret_result(result: wire.CallToolResult) -> InvocationResult:
     """The contents and structured data of a result; a structured-only result is not empty."""
     contents = [interpret_block(block) for block in result.content]
     structured = result.structured_content
-    present = structured is not None or "structured_content" in result.model_fields_set
+    # Some servers write `null` where they have nothing to say; alone, it may be the answer.
+    present = structured is not None or (
+        "structured_content" in result.model_fields_set and not contents
+    )
     if result.meta:
         for index, block in result.meta.get(ODD_BLOCKS_KEY, ()):
             contents.insert(index, keep_odd_block(block))
