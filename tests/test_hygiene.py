@@ -10,8 +10,7 @@ from typing import Any
 import anyio
 import mcp_types
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from mcp.server import Server, ServerRequestContext
 
 import converser

@@ -16,8 +16,7 @@ from urllib.parse import urlsplit
 
 import anyio
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import converser
 from tests.places import LIMIT, TRANSPORTS, Marked, Place, open_place, serve_on_port
