@@ -68,9 +68,15 @@ class LifeOfAConnection(RuleBasedStateMachine):
         self.seen = [State.DISCONNECTED]
 
     async def _create(self) -> WireClient:
+        self.moved = anyio.Event()
         client = WireClient()
-        client.watch(on_tools=anyio.sleep_forever, on_state=lambda s, _: self.seen.append(State(s)))
+        client.watch(on_tools=anyio.lowlevel.checkpoint, on_state=self._note)
         return client
+
+    def _note(self, state: str, _: str) -> None:
+        self.seen.append(State(state))
+        self.moved.set()
+        self.moved = anyio.Event()
 
     def run(self, work: Any, *parts: Any) -> Any:
         async def bounded() -> Any:
