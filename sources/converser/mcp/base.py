@@ -123,6 +123,7 @@ class SessionClient(ABC):
         """All tools of all pages; a server without tools has none, which is no failure."""
         site = self._site("list", timeout=self._patience.connect_timeout)
         session = await self._reach(site)
+        site = self._site("list", timeout=self._patience.connect_timeout)
         remarks: list[str] = []
         self._salvager.remarks = []
 
@@ -149,9 +150,11 @@ class SessionClient(ABC):
         self, name: str, arguments: Mapping[str, Any], *, context: Context = NO_CONTEXT
     ) -> InvocationResult:
         """Calls a tool; a call that was lost is repeated only where that is surely harmless."""
-        site = self._site("call", name, context.timeout)
         for may_repeat in (True, False):
-            session = self._connection.session or await self._reach(site)
+            site = self._site("call", name, context.timeout)
+            if (session := self._connection.session) is None:
+                session = await self._reach(site)
+                site = self._site("call", name, context.timeout)  # quotes the new process
             try:
                 result = await self.caller.call(session, site, dict(arguments), context)
                 break

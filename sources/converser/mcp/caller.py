@@ -9,6 +9,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
+import anyio
 import mcp_types as wire
 from mcp.client.session import ClientSession
 from mcp.shared.dispatcher import ProgressFnT
@@ -32,6 +33,7 @@ class Caller:
         self._transport = transport
         self._asks_people = asks_people
         self._clocks: set[CallClock] = set()
+        self._scopes: set[anyio.CancelScope] = set()
         self.calls = 0
         self.failures = 0
         self.latency: float | None = None
@@ -58,9 +60,9 @@ class Caller:
         return result
 
     def end_calls(self) -> None:
-        """Ends the calls that have a clock; the others end with the stream, or soon by themselves."""
-        for clock in tuple(self._clocks):
-            clock.scope.cancel()
+        """Ends the calls that have a clock or run in their caller's task; others end with the stream."""
+        for scope in (*self._scopes, *(clock.scope for clock in self._clocks)):
+            scope.cancel()
 
     @contextmanager
     def hold_clocks(self) -> Generator[None]:
@@ -87,7 +89,22 @@ class Caller:
         )
         if not is_plain:
             return await self._call_by_clock(session, site, arguments, context)
+        if self._transport == "in-process":
+            return await self._call_within_scope(session, site, arguments, context)
         return await request_call(session, site, arguments, seconds=context.timeout)
+
+    async def _call_within_scope(
+        self, session: ClientSession, site: Site, arguments: dict[str, Any], context: Context
+    ) -> wire.CallToolResult:
+        """The server works in the caller's own task, where the end of the connection is not heard."""
+        scope = anyio.CancelScope()
+        self._scopes.add(scope)
+        try:
+            with scope:
+                return await request_call(session, site, arguments, seconds=context.timeout)
+        finally:
+            self._scopes.discard(scope)
+        raise report_lost(site)
 
     async def _call_by_clock(
         self, session: ClientSession, site: Site, arguments: dict[str, Any], context: Context
