@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every example of the documentation runs, and prints what the documentation says that it prints."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Generator
+from pathlib import Path
+
+import platformdirs
+import pytest
+
+from converser.configuration.checks import CHECKS
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENTATION = ROOT / "documentation"
+EXAMPLES = DOCUMENTATION / "examples"
+DEADLINE = 120.0
+_PAGES = sorted(DOCUMENTATION.rglob("*.rst"))
+_REMOTE = "over_http"
+_PROGRAMS = sorted({path.stem for path in EXAMPLES.glob("*.txt")} - {_REMOTE})
+_OTHERS = {_REMOTE, "embedded", "weather_server", "troubled_server", "test_weather"}
+
+
+def run(*arguments: str | Path, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    """Run Python as a reader would who has just activated the environment of this interpreter."""
+    folders = (str(Path(sys.executable).parent), os.environ.get("PATH", ""))
+    environment = {**os.environ, "PATH": os.pathsep.join(folders), "PYTHONIOENCODING": "utf-8"}
+    return subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        cwd=cwd,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=DEADLINE,
+        check=False,
+    )
+
+
+@contextlib.contextmanager
+def serve_weather() -> Generator[str]:
+    """Run the weather server on a free port, and give its URL once it can be reached."""
+    command = [sys.executable, str(EXAMPLES / "weather_server.py"), "http", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, encoding="utf-8") as process:
+        guard = threading.Timer(DEADLINE, process.kill)
+        guard.start()
+        try:
+            assert process.stderr is not None
+            said = ""
+            for line in process.stderr:
+                said += line
+                if match := re.search(r"running on (http\S+)", line):
+                    yield f"{match[1]}/mcp"
+                    break
+            else:
+                pytest.fail(f"The server ended: {said}")
+        finally:
+            guard.cancel()
+            process.kill()
+
+
+@pytest.mark.parametrize("name", _PROGRAMS)
+def test_an_example_prints_what_the_documentation_says(name: str, tmp_path: Path) -> None:
+    ended = run(EXAMPLES / f"{name}.py", cwd=tmp_path)
+    assert ended.stderr == ""
+    assert ended.returncode == 0
+    assert ended.stdout == (EXAMPLES / f"{name}.txt").read_text(encoding="utf-8")
+
+
+def test_the_http_example_reaches_a_server_behind_a_url(tmp_path: Path) -> None:
+    with serve_weather() as url:
+        ended = run(EXAMPLES / f"{_REMOTE}.py", url, cwd=tmp_path)
+    assert ended.stderr == ""
+    assert ended.stdout == (EXAMPLES / f"{_REMOTE}.txt").read_text(encoding="utf-8")
+
+
+def test_the_example_of_a_test_passes(tmp_path: Path) -> None:
+    options = ("-q", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", str(EXAMPLES))
+    ended = run("-m", "pytest", *options, EXAMPLES / "test_weather.py", cwd=tmp_path)
+    assert ended.returncode == 0, ended.stdout
+    assert "1 passed" in ended.stdout
+
+
+def test_the_embedded_model_uses_a_tool_of_a_real_server(tmp_path: Path) -> None:
+    for package in ("xllamacpp", "openai"):
+        pytest.importorskip(package)
+    weights = Path(platformdirs.user_cache_dir("converser")) / "models"
+    if not list(weights.glob("*.gguf")):
+        pytest.skip(
+            "The embedded model has not been fetched: run documentation/examples/embedded.py."
+        )
+    ended = run(EXAMPLES / "embedded.py", cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    assert "invocation  get_weather {'city': 'Oslo'}" in ended.stdout
+    assert "7" in ended.stdout.splitlines()[-1]
+
+
+def test_every_example_file_is_in_the_documentation_and_is_run() -> None:
+    included = {
+        Path(match[1]).name
+        for page in _PAGES
+        for match in re.finditer(r"literalinclude:: (\S+)", page.read_text(encoding="utf-8"))
+    }
+    files = {path.name for path in EXAMPLES.iterdir() if path.is_file()}
+    assert files <= included
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == {*_PROGRAMS, *_OTHERS}
+
+
+def test_no_page_has_python_that_is_not_a_file() -> None:
+    loose = r"^\s*\.\. (code-block|code|sourcecode):: (python|py\w*)\b|^>>> "
+    offenders = [
+        page.name
+        for page in _PAGES
+        if re.search(loose, page.read_text(encoding="utf-8"), re.MULTILINE)
+    ]
+    assert offenders == []
+
+
+def test_every_key_of_a_server_is_explained() -> None:
+    page = (DOCUMENTATION / "how-to" / "configure.rst").read_text(encoding="utf-8")
+    keys = CHECKS.keys() - {"scope"}  # which is known, not written
+    assert [key for key in keys if f"``{key}``" not in page] == []
+
+
+def test_the_map_names_every_room() -> None:
+    sources = ROOT / "sources" / "converser"
+    text = (sources / "README.md").read_text(encoding="utf-8")
+    detailed = (sources, sources / "mcp")
+    rooms = [path for folder in detailed for path in folder.glob("*.py")]
+    rooms += [path.parent for path in sources.rglob("__init__.py") if path.parent != sources]
+    missing = [
+        path.name for path in rooms if f"{path.name}`" not in text and f"{path.name}/`" not in text
+    ]
+    assert missing == []
+
+
+def test_the_python_in_the_readme_is_the_beginning_of_an_example_that_runs() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", readme, re.MULTILINE | re.DOTALL)
+    assert blocks
+    examples = [path.read_text(encoding="utf-8") for path in EXAMPLES.glob("*.py")]
+    for block in blocks:
+        assert any(block in example for example in examples), block
+
+
+def _rewrite() -> None:
+    """Writes down what the examples print now: `python -m tests.test_examples`; read the difference."""
+    for name in _PROGRAMS:
+        ended = run(EXAMPLES / f"{name}.py")
+        (EXAMPLES / f"{name}.txt").write_text(ended.stdout, encoding="utf-8")
+        print(name, ended.returncode, ended.stderr)
+
+
+if __name__ == "__main__":
+    _rewrite()
