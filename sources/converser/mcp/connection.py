@@ -150,8 +150,10 @@ class Connection:
             if past is not None:
                 await past.ended.wait()
             for era in _ERAS[self._era]:
+                if life.stop.is_set():  # perhaps before the owner took its first step
+                    break
                 await self._live(life, era)
-                if life.connected or life.stop.is_set() or not isinstance(life.failure, MCPError):
+                if life.connected or not isinstance(life.failure, MCPError):
                     break  # only a server that answered, or died, may have died of the question
         finally:
             self._bury(life)
