@@ -277,3 +277,11 @@ async def test_the_text_of_a_result_is_all_of_its_text() -> None:
         converser.TextualContent(text="two"),
     )
     assert converser.InvocationResult(contents=parts).text == "one\ntwo"
+
+
+async def test_arguments_may_be_an_instance_of_their_class() -> None:
+    recorder = Recorder()
+    invoker = create_invoker(recorder)
+    arguments = converser.create_arguments_class(invoker)(city="Oslo", days=2)
+    await invoker(arguments)
+    assert recorder.calls[0][1] == {"city": "Oslo", "days": 2}

@@ -102,7 +102,7 @@ async def test_a_written_function_calls_its_tool() -> None:
         result = await module.print_(ensemble)
     assert calls == [
         (Context(timeout=3), {"city": "Oslo", "tree": {"kids": [{}]}}),
-        (Context(), {}),
+        (Context(timeout=ensemble.configuration.timeout), {}),
     ]
     assert result.structured == 2
 

@@ -196,18 +196,21 @@ class Ensemble:
 
     def _bind(self, connection: Connection, tool: Tool) -> Invocable:
         """The invocable of a tool that lives behind a connection."""
+
+        async def invoke(context: Context, arguments: dict[str, Any]) -> InvocationResult:
+            return await connection.call_tool(tool.name, arguments, context=context)
+
+        return invoke
+
+    def _decide_usual(self, tool: Tool) -> Context:
+        """What holds for a tool where a caller says nothing."""
         settings = self.configuration
-        usual = Context(
+        return Context(
             timeout=settings.tool_timeouts.get(tool.name, settings.timeout),
             idle_timeout=settings.idle_timeout,
             timeout_maximum=settings.timeout_maximum,
             replay=any(fnmatchcase(tool.name, pattern) for pattern in settings.replay),
         )
-
-        async def invoke(context: Context, arguments: dict[str, Any]) -> InvocationResult:
-            return await connection.call_tool(tool.name, arguments, context=context.complete(usual))
-
-        return invoke
 
     def _adopt(self, pairs: Sequence[tuple[Tool, Invocable]]) -> None:
         """Makes invokers of the selected tools and publishes them, all at once."""
@@ -230,7 +233,12 @@ class Ensemble:
             remarks.extend(f"Tool {tool.name!r}: {remark}" for remark in gate.remarks)
             name = names[tool.name]
             invokers[name] = Invoker(
-                name=name, tool=tool, invocable=invocable, gate=gate, ensemble=self
+                name=name,
+                tool=tool,
+                invocable=invocable,
+                gate=gate,
+                ensemble=self,
+                usual=self._decide_usual(tool),
             )
         self._invokers = frigid.Dictionary(sorted(invokers.items()))
         self._disabled = frigid.Dictionary(sorted(disabled.items()))

@@ -7,7 +7,7 @@ import functools
 import inspect
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, overload
 
@@ -140,9 +140,12 @@ def create_local_ensemble(
     *,
     configuration: Absential[EnsembleConfiguration] = absent,
 ) -> Ensemble:
-    """Makes an ensemble of typed functions; it needs no connection, and its invokers are there at once."""
+    """Makes an ensemble of typed functions; it needs no connection, and its invokers are there at once.
+
+    Your own functions have no timeout, unless the configuration gives one.
+    """
     if is_absent(configuration):
-        configuration = EnsembleConfiguration()
+        configuration = EnsembleConfiguration(timeout=None)
     tools: dict[str, LocalTool] = {}
     for function in functions:
         definition, invocable = (
@@ -154,22 +157,8 @@ def create_local_ensemble(
                 f"Two functions of local ensemble {name!r} are both called {title!r}.",
                 remedy='Give one of them another name, such as @converser.tool(name="…").',
             )
-        timeout = configuration.tool_timeouts.get(title, configuration.timeout)
-        tools[title] = (definition, _limit_time(invocable, timeout))
+        tools[title] = (definition, invocable)
     return Ensemble(name, tools=tools.values(), configuration=configuration)
-
-
-def _limit_time(invocable: Invocable, timeout: float | None) -> Invocable:
-    """Applies the standard timeout of an ensemble wherever the caller gives none."""
-    if timeout is None:
-        return invocable
-
-    async def invoke(context: Context, arguments: dict[str, Any]) -> InvocationResult:
-        if context.timeout is None:
-            context = replace(context, timeout=timeout)
-        return await invocable(context, arguments)
-
-    return invoke
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

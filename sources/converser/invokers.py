@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, is_dataclass
+from typing import TYPE_CHECKING, Any, cast
 
 from .arguments import ArgumentsGate
 from .contents import Content, TextualContent
@@ -62,6 +62,8 @@ class Context:
         """This context, with what an ensemble usually wants where it says nothing itself."""
         if self is NO_CONTEXT:
             return usual
+        if usual is NO_CONTEXT:
+            return self
         return Context(
             timeout=usual.timeout if self.timeout is None else self.timeout,
             idle_timeout=usual.idle_timeout if self.idle_timeout is None else self.idle_timeout,
@@ -103,6 +105,8 @@ class Invoker:
     invocable: Invocable = field(repr=False)
     gate: ArgumentsGate = field(repr=False)
     ensemble: Ensemble | None = field(default=None, repr=False)
+    usual: Context = field(default=NO_CONTEXT, repr=False)
+    """What holds where a caller says nothing: the timeouts of its ensemble."""
 
     @property
     def description(self) -> str:
@@ -125,15 +129,19 @@ class Invoker:
         return self.tool.annotations
 
     async def __call__(
-        self, arguments: Mapping[str, Any] = EMPTY, *, context: Context = NO_CONTEXT
+        self, arguments: Mapping[str, Any] | object = EMPTY, *, context: Context = NO_CONTEXT
     ) -> InvocationResult:
-        """Validates and repairs the arguments, then runs the tool; raises `ToolExecutionFailure`."""
+        """Validates and repairs the arguments, then runs the tool; raises `ToolExecutionFailure`.
+
+        Instead of a mapping, the arguments may be an instance of a class that
+        `create_arguments_class` or a stub module made.
+        """
         try:
-            admitted = self.gate.admit(arguments)
+            admitted = self.gate.admit(_read_arguments(arguments))
         except ArgumentsInvalidity as failure:
             raise self._fail(failure, Outcome.INVALID) from failure
         try:
-            return await self.invocable(context, admitted)
+            return await self.invocable(context.complete(self.usual), admitted)
         except ToolExecutionFailure:
             raise
         except MCPFailure as failure:
@@ -155,6 +163,16 @@ class Invoker:
             contents=getattr(cause, "contents", ()),
             structured=getattr(cause, "structured", None),
         )
+
+
+def _read_arguments(arguments: Mapping[str, Any] | object) -> Mapping[str, Any]:
+    if isinstance(arguments, Mapping):
+        return cast("Mapping[str, Any]", arguments)
+    if is_dataclass(arguments):
+        from .signatures import dump_arguments
+
+        return dump_arguments(arguments)
+    return cast("Mapping[str, Any]", arguments)  # which the gate refuses in its own words
 
 
 def describe_failure(cause: Exception) -> str:
