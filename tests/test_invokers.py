@@ -98,7 +98,7 @@ async def test_the_context_of_the_caller_arrives() -> None:
     recorder = Recorder()
     context = converser.Context(timeout=5, metadata={"turn": 7})
     await create_invoker(recorder)({"city": "Oslo", "days": 1}, context=context)
-    assert recorder.calls[0][0] is context
+    assert recorder.calls[0][0] == context
 
 
 @pytest.mark.parametrize(
