@@ -15,6 +15,7 @@ import frigid
 from typing_extensions import Self
 
 from .arguments import ArgumentsGate, Strictness
+from .costs import estimate_tokens
 from .events import Announce, ServerStateChanged, ToolsChanged
 from .exceptions import InvokerAbsence, NameConflict, SchemaInvalidity
 from .immutables import FrozenDictionary
@@ -23,6 +24,7 @@ from .naming import Naming, assign_names
 from .selection import Selection
 
 _log = logging.getLogger(__name__)
+_NO_INVOKERS: Mapping[str, Invoker] = frigid.Dictionary[str, Invoker]()
 
 
 class Connection(Protocol):
@@ -92,7 +94,11 @@ class Ensemble:
         self.name = name
         self.configuration = configuration
         self.connection = connection
-        self._invokers: Mapping[str, Invoker] = frigid.Dictionary[str, Invoker]()
+        self.enabled = True
+        """Whether it exposes its tools; it knows them, and keeps its connection, in either case."""
+        self._pairs: tuple[tuple[Tool, Invocable], ...] = ()
+        self._costs: Mapping[str, int] | None = None
+        self._invokers = _NO_INVOKERS
         self._disabled: Mapping[str, str] = frigid.Dictionary[str, str]()
         self._remarks: tuple[str, ...] = ()
         self._observers: list[Announce] = []
@@ -106,7 +112,12 @@ class Ensemble:
     @property
     def invokers(self) -> Mapping[str, Invoker]:
         """The tools by their names on the wire, in a deterministic order."""
-        return self._invokers
+        return self._invokers if self.enabled else _NO_INVOKERS
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """All tools that are known, also those that it does not expose."""
+        return tuple(tool for tool, _ in self._pairs)
 
     @property
     def disabled(self) -> Mapping[str, str]:
@@ -137,6 +148,28 @@ class Ensemble:
             return
         tools = await connection.list_tools()
         self._adopt([(tool, self._bind(connection, tool)) for tool in tools])
+
+    def remember(self, tools: Iterable[Tool]) -> None:
+        """Exposes tools as they were seen earlier; the first call connects."""
+        if (connection := self.connection) is not None:
+            self._adopt([(tool, self._bind(connection, tool)) for tool in tools])
+
+    def reconfigure(self, configuration: EnsembleConfiguration) -> None:
+        """Treats the tools that are known in another way from now on; the connection stays."""
+        before, self.configuration = self.configuration, configuration
+        try:
+            self._adopt(self._pairs)
+        except NameConflict:
+            self.configuration = before
+            raise
+
+    def cost(self) -> Mapping[str, int]:
+        """About how many tokens each tool takes in a request to a model, by its name on the wire."""
+        if self._costs is None:
+            self._costs = frigid.Dictionary(
+                (name, estimate_tokens(invoker)) for name, invoker in self._invokers.items()
+            )
+        return self._costs
 
     def observe(self, observer: Announce) -> Callable[[], None]:
         """Has an observer told of states and changed tools; gives a way to end that."""
@@ -182,6 +215,11 @@ class Ensemble:
 
     def access_invoker(self, name: str) -> Invoker:
         """The tool of that name, on the wire or as its server calls it."""
+        if not self.enabled:
+            raise InvokerAbsence(
+                f"Ensemble {self.name!r} is disabled, and so are its tools.",
+                remedy="Enable it first.",
+            )
         if (invoker := self._invokers.get(name)) is not None:
             return invoker
         for invoker in self._invokers.values():
@@ -240,6 +278,8 @@ class Ensemble:
                 ensemble=self,
                 usual=self._decide_usual(tool),
             )
+        self._pairs = tuple(pairs)
+        self._costs = None
         self._invokers = frigid.Dictionary(sorted(invokers.items()))
         self._disabled = frigid.Dictionary(sorted(disabled.items()))
         self._remarks = tuple(remarks)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -19,7 +20,7 @@ from ..hygiene import clean_text
 from ..invokers import NO_CONTEXT, Context, InvocationResult, Tool
 from ..outcomes import Outcome
 from .caller import Caller
-from .calls import list_every_page
+from .calls import list_every_page, request_sign_of_life
 from .changes import ChangeSignal
 from .connection import Connection, Patience
 from .failures import (
@@ -101,6 +102,17 @@ class SessionClient(ABC):
         return clean_text(session.instructions) if session and session.instructions else None
 
     @property
+    def failure(self) -> MCPFailure | None:
+        """Why there is no connection, where an attempt failed or the last one was lost."""
+        failure = self._connection.failure
+        return translate_failure(failure, self._site("connect")) if failure else None
+
+    @property
+    def reconnects(self) -> int:
+        """How often the connection was opened again."""
+        return max(0, self._connection.reconnects - 1)
+
+    @property
     def remarks(self) -> tuple[str, ...]:
         """What was left out of the last listing, and why."""
         return self._remarks
@@ -113,6 +125,19 @@ class SessionClient(ABC):
         """Ends the connection, its calls, and the server's process where there is one."""
         self.caller.end_calls()
         await self._connection.disconnect()
+
+    async def check(self, seconds: float) -> float:
+        """Asks the server for a sign of life within so many seconds, and tells how many it took."""
+        site = self._site("list", timeout=seconds)
+        session = await self._reach(site)
+        begun = time.perf_counter()
+        try:
+            with anyio.fail_after(seconds):
+                await request_sign_of_life(session)
+        except Exception as failure:
+            raise self._translate(failure, site, session) from failure
+        self.caller.last_seen = time.time()
+        return time.perf_counter() - begun
 
     def watch(self, *, on_tools: ToolsListener, on_state: StateListener) -> None:
         """Has the listeners told when the tools may have changed, and when the state has."""
@@ -232,8 +257,8 @@ class SessionClient(ABC):
             await listener()
 
     def _tell_state(self, state: ConnectionState) -> None:
-        failure = self._connection.failure
-        reason = str(translate_failure(failure, self._site("connect"))) if failure else ""
+        failure = self.failure
+        reason = str(failure) if failure else ""
         for listener in self._state_listeners:
             listener(state.value, reason)
 

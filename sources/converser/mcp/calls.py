@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two requests that an ensemble makes of a session: list every tool, and call one."""
+"""The requests that are made of a session: list every tool, call one, and show a sign of life."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import mcp_types as wire
 from mcp.client.session import ClientRequestContext, ClientSession
 from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter
 
 from ..exceptions import MCPProtocolFailure
@@ -83,6 +84,19 @@ async def request_call(
         remedy="Answer it otherwise, or report this to the server's authors.",
         **site.at(),
     )
+
+
+async def request_sign_of_life(session: ClientSession) -> None:
+    """The cheapest request that a server of its era must answer; an error is an answer too."""
+    version = session.protocol_version
+    try:
+        if version in MODERN_PROTOCOL_VERSIONS:
+            await session.send_discover(version)
+        else:
+            await session.send_ping()
+    except MCPError as failure:
+        if failure.code != wire.METHOD_NOT_FOUND:
+            raise
 
 
 _PATIENCE = 0.1

@@ -12,13 +12,12 @@ from ..configuration import (
     resolve_server,
     resolve_url,
 )
-from ..ensembles import Ensemble, EnsembleConfiguration
-from ..naming import Naming
-from ..selection import Selection
+from ..ensembles import Ensemble
 from .base import SessionClient
 from .connection import Patience
 from .handlers import ElicitationHandler
 from .sessions import Way
+from .settings import configure_ensemble
 from .stderr import StderrRing
 from .transports import Launch, open_http, open_sse
 
@@ -55,18 +54,3 @@ def create_mcp_ensemble(server: MCPServer, *, elicit: ElicitationHandler | None 
     """An ensemble for a configured server, not yet connected."""
     client = ConfiguredMCPClient(server, elicit=elicit)
     return Ensemble(server.name, connection=client, configuration=configure_ensemble(server))
-
-
-def configure_ensemble(server: MCPServer) -> EnsembleConfiguration:
-    """What the configuration of a server says of its tools."""
-    prefix = server.name if server.tool_prefix is None else server.tool_prefix
-    naming = Naming(style="mcp") if server.tool_names == "mcp" else Naming(prefix=prefix)
-    return EnsembleConfiguration(
-        selection=Selection(allow=server.enabled_tools, deny=server.disabled_tools),
-        naming=naming,
-        timeout=server.timeout,
-        idle_timeout=server.idle_timeout,
-        timeout_maximum=server.timeout_maximum,
-        tool_timeouts=server.tool_timeouts,
-        replay=server.replay_tools,
-    )
