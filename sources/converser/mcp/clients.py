@@ -19,6 +19,7 @@ from .stderr import StderrRing
 from .transports import Launch, open_http, open_sse
 
 if TYPE_CHECKING:
+    import httpx2
     from mcp.server import Server
     from mcp.server.mcpserver import MCPServer
 
@@ -82,7 +83,10 @@ class StdioMCPClient(SessionClient):
 
 
 class HttpMCPClient(SessionClient):
-    """Speaks streamable HTTP to a server that runs elsewhere."""
+    """Speaks streamable HTTP to a server that runs elsewhere.
+
+    `auth` signs requests, and may log in for that: the SDK's `OAuthClientProvider` is one.
+    """
 
     transport = "http"
 
@@ -95,15 +99,17 @@ class HttpMCPClient(SessionClient):
         connect_timeout: float = CONNECT_TIMEOUT,
         reconnect_attempts: int = RECONNECT_ATTEMPTS,
         elicit: ElicitationHandler | None = None,
+        auth: httpx2.Auth | None = None,
     ) -> None:
         patience = Patience(connect_timeout=connect_timeout, attempts=reconnect_attempts)
         super().__init__(name or self.transport, self.transport, patience, elicit)
         self._url = url
         self._headers = headers
+        self._auth = auth
 
     def open_transport(self) -> Way:
         """Opens the HTTP client."""
-        return open_http(self._url, self._headers)
+        return open_http(self._url, self._headers, self._auth)
 
 
 class SseMCPClient(HttpMCPClient):
@@ -113,7 +119,7 @@ class SseMCPClient(HttpMCPClient):
 
     def open_transport(self) -> Way:
         """Opens the stream of events."""
-        return open_sse(self._url, self._headers)
+        return open_sse(self._url, self._headers, self._auth)
 
 
 class InProcessMCPClient(SessionClient):

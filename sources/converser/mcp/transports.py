@@ -56,12 +56,15 @@ async def open_sdk_stdio(launch: Launch) -> AsyncGenerator[Streams, None]:
 
 
 @asynccontextmanager
-async def open_http(url: str, headers: Mapping[str, str]) -> AsyncGenerator[Streams, None]:
+async def open_http(
+    url: str, headers: Mapping[str, str], auth: httpx2.Auth | None = None
+) -> AsyncGenerator[Streams, None]:
     """Opens streamable HTTP; how long an answer may take is for our own deadlines to say."""
     check_headers(headers)
     client = httpx2.AsyncClient(
         transport=GuardedTransport(httpx2.AsyncHTTPTransport()),
         headers=dict(headers),
+        auth=auth,
         timeout=httpx2.Timeout(_HTTP_PATIENCE, read=None),
     )
     async with (
@@ -73,7 +76,9 @@ async def open_http(url: str, headers: Mapping[str, str]) -> AsyncGenerator[Stre
         yield streams
 
 
-def open_sse(url: str, headers: Mapping[str, str]) -> OpenedTransport:
+def open_sse(
+    url: str, headers: Mapping[str, str], auth: httpx2.Auth | None = None
+) -> OpenedTransport:
     """Opens HTTP with server-sent events, which older servers speak."""
     check_headers(headers)
     return sse_client(
@@ -82,6 +87,7 @@ def open_sse(url: str, headers: Mapping[str, str]) -> OpenedTransport:
         timeout=_HTTP_PATIENCE,
         sse_read_timeout=_A_DAY,
         httpx_client_factory=_create_refusing_client,
+        auth=auth,
     )
 
 
