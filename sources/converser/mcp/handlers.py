@@ -13,6 +13,7 @@ from mcp.client.session import ClientRequestContext, ElicitationFnT
 
 from ..hygiene import clean_text
 from ..immutables import FrozenDictionary, freeze
+from .salvage import as_dictionary, as_list
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +28,7 @@ class Elicitation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElicitationAnswer:
-    """What the person did with the question."""
+    """What the person did with the question; what they left out of a form has its default."""
 
     action: Literal["accept", "decline", "cancel"] = "accept"
     values: Mapping[str, Any] = field(default_factory=FrozenDictionary)
@@ -54,7 +55,22 @@ def adapt_elicitation(server: str, handler: ElicitationHandler) -> ElicitationFn
         except Exception:
             _log.exception("The handler for questions of server %r raised", server)
             return wire.ErrorData(code=wire.INTERNAL_ERROR, message="The client's handler failed")
-        content = dict(given.values) if given.action == "accept" and question.url is None else None
-        return wire.ElicitResult(action=given.action, content=content)
+        if given.action != "accept" or question.form is None:
+            return wire.ElicitResult(action=given.action)
+        content = {**_gather_defaults(question.form), **given.values}
+        return wire.ElicitResult(action="accept", content=content)
 
     return answer
+
+
+def _gather_defaults(form: Mapping[str, Any]) -> dict[str, Any]:
+    """What the fields of a form hold unless somebody changes them; only what an answer may hold."""
+    fields = as_dictionary(form.get("properties")) or {}
+    defaults = {name: (as_dictionary(part) or {}).get("default") for name, part in fields.items()}
+    return {name: value for name, value in defaults.items() if _is_answer(value)}
+
+
+def _is_answer(value: Any) -> bool:
+    if (items := as_list(value)) is not None:
+        return all(isinstance(item, str) for item in items)
+    return isinstance(value, str | int | float)
