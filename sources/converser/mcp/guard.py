@@ -40,7 +40,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
                 raise
             fault = {"text": _describe(failure), "sent": not isinstance(failure, _NEVER_SENT)}
             return _answer(request, 503, _wrap(fault))
-        if response.status_code < 400 or request.method != "POST":
+        if response.status_code < 400 or not _is_message(request):
             return response
         error = await _read_error(response)
         if error is None or response.status_code in (401, 403):
@@ -56,6 +56,11 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
     async def aclose(self) -> None:
         """Closes the transport inside."""
         await self._inner.aclose()
+
+
+def _is_message(request: httpx2.Request) -> bool:
+    """Whether this is a message to the server; what a login asks elsewhere must come back as it is."""
+    return request.method == "POST" and "text/event-stream" in request.headers.get("accept", "")
 
 
 class RefusalTransport(httpx2.AsyncBaseTransport):
