@@ -3,6 +3,11 @@
 
 from __future__ import annotations
 
+from typing import cast
+
+from mcp.server import Server
+from mcp.server.mcpserver import MCPServer as SdkServer
+
 from ..configuration import (
     MCPServer,
     resolve_command,
@@ -13,6 +18,7 @@ from ..configuration import (
     resolve_url,
 )
 from ..ensembles import Ensemble
+from ..exceptions import ConfigurationFailure
 from .base import SessionClient
 from .connection import Patience
 from .handlers import ElicitationHandler
@@ -36,8 +42,7 @@ class ConfiguredMCPClient(SessionClient):
         """Resolves what is configured, and opens the transport that it names."""
         server = self.server
         if server.transport == "in-process":
-            in_process: Way = resolve_server(server)
-            return in_process
+            return _take_server(server.name, resolve_server(server))
         if server.transport == "stdio":
             ring = self.ring = StderrRing()
             return Launch(
@@ -48,6 +53,15 @@ class ConfiguredMCPClient(SessionClient):
             )
         opener = open_http if server.transport == "http" else open_sse
         return opener(resolve_url(server), resolve_headers(server))
+
+
+def _take_server(name: str, found: object) -> Way:
+    if isinstance(found, Server | SdkServer):
+        return cast("Way", found)
+    raise ConfigurationFailure(
+        f"What is configured as `server` of {name!r} is no MCP server, but a {type(found).__name__}.",
+        remedy="Name a `Server` or an `MCPServer` of the SDK itself, not a function that makes one.",
+    )
 
 
 def create_mcp_ensemble(server: MCPServer, *, elicit: ElicitationHandler | None = None) -> Ensemble:
