@@ -133,7 +133,12 @@ if TYPE_CHECKING:
         dump_arguments as dump_arguments,
     )
     from .stubs import write_stub_module as write_stub_module
-    from .turns import Controls as Controls, Provider as Provider, Transcript as Transcript
+    from .turns import (
+        Capabilities as Capabilities,
+        Controls as Controls,
+        Provider as Provider,
+        Transcript as Transcript,
+    )
 
 __version__ = "0.1.0.dev0"
 
@@ -178,7 +183,7 @@ _ROOMS = {
     "selection": "Selection",
     "signatures": "OMITTED create_arguments_class dump_arguments",
     "stubs": "write_stub_module",
-    "turns": "Controls Provider Transcript",
+    "turns": "Capabilities Controls Provider Transcript",
 }
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names.split()}
 

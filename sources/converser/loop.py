@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import anyio
 
 from .canisters import InvocationCanister, Usage
-from .ensembles import Ensemble, gather_invokers
+from .digests import digest
 from .events import (
     Announce,
     InvocationRequested,
@@ -26,9 +26,10 @@ from .events import (
 from .exceptions import ConverserFailure, ModelFailure
 from .execution import Batch, Executor, Fault, locate
 from .immutables import EMPTY
-from .invokers import Invoker, describe_failure
+from .invokers import describe_failure
 from .outcomes import Outcome
 from .replies import Limits, Reply, StopReason
+from .toolboxes import Toolbox
 from .turns import (
     STOP_FILTERED,
     STOP_LENGTH,
@@ -38,6 +39,7 @@ from .turns import (
     Transcript,
     TurnCompleted,
     TurnRequest,
+    find_capabilities,
 )
 
 _ENDINGS = {STOP_LENGTH: StopReason.TRUNCATED, STOP_FILTERED: StopReason.FILTERED}
@@ -51,15 +53,14 @@ class Loop:
     provider: Provider
     executor: Executor
     announce: Announce
-    ensembles: Sequence[Ensemble] = ()
+    toolbox: Toolbox
     controls: Controls = Controls()
     limits: Limits = Limits()
     _turns: int = 0
     _calls: int = 0
     _usage: Usage = Usage()
     _identifiers: set[str] = field(default_factory=set[str])
-    _listings: tuple[Mapping[str, Invoker], ...] | None = None
-    _invokers: Mapping[str, Invoker] = field(default_factory=dict[str, Invoker])
+    _view: Transcript = field(default_factory=Transcript)
     _scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
 
     async def run(self) -> Reply:
@@ -84,7 +85,7 @@ class Loop:
             spent = self._usage.tokens_in + self._usage.tokens_out
             if limits.tokens is not None and spent >= limits.tokens:
                 return StopReason.TOKENS_LIMIT
-            self._survey_tools()
+            self._prepare()
             self._turns += 1
             completed = await self._ask()
             stop = completed.canister.stop_reason
@@ -94,13 +95,15 @@ class Loop:
             if not await self._invoke(completed):
                 return StopReason.CALLS_LIMIT
 
-    def _survey_tools(self) -> None:
-        """Takes one consistent set of tools for the turn; the same set is the same object."""
-        listings = tuple(ensemble.invokers for ensemble in self.ensembles)
-        known = self._listings
-        if known is None or any(a is not b for a, b in zip(known, listings, strict=True)):
-            self._listings = listings
-            self._invokers = gather_invokers(self.ensembles)
+    def _prepare(self) -> None:
+        """Settles what the model sees in the next turn: the conversation, and its tools."""
+        self._view = digest(
+            self.transcript,
+            budget=self.limits.result_budget,
+            vision=find_capabilities(self.provider).vision,
+            reader=self.toolbox.name_reader(),
+        )
+        self.toolbox.survey(self._view)
 
     async def _ask(self) -> TurnCompleted:
         """Lets the provider take one turn."""
@@ -123,7 +126,7 @@ class Loop:
     async def _take_turn(self) -> TurnCompleted:
         """Passes deltas on; only a stream that says that it is complete counts."""
         request = TurnRequest(
-            canisters=self.transcript, invokers=self._invokers, controls=self.controls
+            canisters=self._view, invokers=self.toolbox.invokers, controls=self.controls
         )
         async with aclosing(self.provider.stream_turn(request)) as items:
             async for item in items:
@@ -144,13 +147,13 @@ class Loop:
         excess = self._refuse_excess(invocations, faults)
         self.transcript.extend(invocations)
         for invocation in invocations:
-            ensemble, source = locate(self._invokers.get(invocation.name))
+            ensemble, source = locate(self.toolbox.invokers.get(invocation.name))
             self.announce(
                 InvocationRequested(invocation=invocation, ensemble=ensemble, source=source)
             )
         batch = Batch(
             invocations=invocations,
-            invokers=self._invokers,
+            invokers=self.toolbox.invokers,
             faults=faults,
             deposit=self.transcript.extend,
             is_expired=lambda: self._scope.cancel_called,

@@ -22,6 +22,7 @@ from .loop import Loop
 from .policies import Approver, Gate, Policy
 from .replies import Limits, Reply
 from .tasks import spawn
+from .toolboxes import Toolbox
 from .turns import Controls, Provider, Transcript
 
 _CONTROLS = Controls()
@@ -90,7 +91,7 @@ class Model:
                 provider=self._provider,
                 executor=executor,
                 announce=announce,
-                ensembles=tuple(ensembles),
+                toolbox=Toolbox(ensembles),
                 controls=controls,
                 limits=limits,
             )

@@ -11,6 +11,8 @@ from typing import overload
 from .canisters import AssistantCanister, Canister, Usage
 from .exceptions import ConfigurationFailure
 
+_RESULT_BUDGET_MIN = 250
+
 
 class StopReason(str, Enum):
     """Why the loop ended; whichever it is, the conversation is valid and can go on."""
@@ -29,13 +31,16 @@ class StopReason(str, Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What one `converse` may use up; None is without limit. `parallel`: calls of a turn at once."""
+    """What one `converse` may use up; None is without limit."""
 
     turns: int | None = 100
     calls: int | None = None
     seconds: float | None = None
     tokens: int | None = None
     parallel: int = 8
+    """Calls of a turn that run at once."""
+    result_budget: int | None = 25_000
+    """Tokens, as estimated, that a model is sent of one result; the rest it can read piece by piece."""
 
     def __post_init__(self) -> None:
         for name in ("turns", "calls", "seconds", "tokens"):
@@ -43,6 +48,11 @@ class Limits:
                 raise ConfigurationFailure(
                     f"The limit {name!r} is {value!r}.", remedy="Give 0 or more, or None."
                 )
+        if self.result_budget is not None and self.result_budget < _RESULT_BUDGET_MIN:
+            raise ConfigurationFailure(
+                f"The limit 'result_budget' is {self.result_budget!r}.",
+                remedy=f"Give {_RESULT_BUDGET_MIN} or more, or None.",
+            )
         if self.parallel < 1:
             raise ConfigurationFailure(
                 f"The limit 'parallel' is {self.parallel!r}.", remedy="Give 1 or more."

@@ -102,8 +102,19 @@ class TurnCompleted:
 TurnItem = Union[TextDelta, ThoughtDelta, TurnCompleted]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What a model can do, as far as the engine must know it."""
+
+    vision: bool = True
+    """Whether it sees images; where not, a note stands in the place of each."""
+
+
 class Provider(Protocol):
-    """An LLM service: takes one turn at a time."""
+    """An LLM service: takes one turn at a time.
+
+    It may have an attribute `capabilities`; where it has none, the usual ones are taken.
+    """
 
     @property
     def name(self) -> str:
@@ -117,3 +128,9 @@ class Provider(Protocol):
     async def close(self) -> None:
         """Lets go of what it holds; does nothing the second time."""
         ...
+
+
+def find_capabilities(provider: Provider) -> Capabilities:
+    """What a provider says that its model can do."""
+    found = getattr(provider, "capabilities", None)
+    return found if isinstance(found, Capabilities) else Capabilities()

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a model is sent of a conversation: the same, but results over a budget are shortened; history keeps all."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from .canisters import Canister, DocumentCanister, ResultCanister, UserCanister
+from .contents import BlobContent, Content, ImageContent, TextualContent
+from .costs import CHARACTERS_PER_TOKEN
+from .exceptions import ToolExecutionFailure
+from .immutables import freeze
+from .invokers import Annotations, Context, InvocationResult, Tool
+from .outcomes import Outcome
+from .turns import Transcript
+
+_HEAD = 2 / 3
+_FRAME = 300
+"""Characters that the words round a piece of a result may take."""
+
+READING_TOOL = Tool(
+    name="read_result",
+    description="Reads more of a tool's result that was too long to be shown whole. The note in"
+    " the shortened result names its handle.",
+    arguments_schema=freeze(
+        {
+            "type": "object",
+            "properties": {
+                "handle": {"type": "string", "description": "Such as result-0a1b2c3d."},
+                "offset": {
+                    "type": "integer",
+                    "minimum": 0,
+                    "description": "The character to begin at; 0 if not given.",
+                },
+                "length": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "description": "How many characters to read; as many as fit if not given.",
+                },
+                "search": {
+                    "type": "string",
+                    "minLength": 1,
+                    "description": "Begin where this text next occurs, at the offset or after it.",
+                },
+            },
+            "required": ["handle"],
+        }
+    ),
+    annotations=Annotations(
+        title="Read more of a result", read_only=True, idempotent=True, open_world=False
+    ),
+)
+
+
+class Digest(Transcript):
+    """A transcript as a model sees it; each canister is digested once, and always to the same."""
+
+    __slots__ = ("_characters", "_handles", "_texts", "reader", "vision")
+
+    def __init__(self, *, budget: int | None, vision: bool, reader: str) -> None:
+        super().__init__()
+        self._characters = None if budget is None else budget * CHARACTERS_PER_TOKEN
+        self._handles: set[str] = set()
+        self._texts: dict[str, ResultCanister] = {}
+        self.vision = vision
+        self.reader = reader
+
+    def absorb(self, transcript: Transcript) -> None:
+        """Takes in what is new in a transcript."""
+        self.extend([self._digest(canister) for canister in transcript[len(self) :]])
+
+    @property
+    def has_more(self) -> bool:
+        """Whether some result was shortened, so that there is more to read."""
+        return bool(self._texts)
+
+    async def read(self, _: Context, arguments: dict[str, Any]) -> InvocationResult:
+        """Gives a piece of a shortened result: the invocable of the reading tool."""
+        handle, offset = str(arguments["handle"]), int(arguments.get("offset", 0))
+        if (canister := self._texts.get(handle)) is None or self._characters is None:
+            raise self._refuse(f"There is no shortened result {handle!r}.", self._texts)
+        text = _render(canister)
+        if offset >= len(text):
+            raise self._refuse(f"The result {handle!r} has only {len(text)} characters.")
+        if search := arguments.get("search"):
+            found = re.compile(re.escape(str(search)), re.IGNORECASE).search(text, offset)
+            if found is None:
+                raise self._refuse(f"{search!r} does not occur after character {offset}.")
+            offset = found.start()
+        room = self._characters - _FRAME
+        end = min(offset + min(int(arguments.get("length", room)), room), len(text))
+        more = f" It goes on at offset {end}." if end < len(text) else " This is its end."
+        head = f"[Characters {offset} to {end} of the {len(text)} of {handle}.{more}]"
+        return InvocationResult(contents=(TextualContent(text=f"{head}\n{text[offset:end]}"),))
+
+    def _refuse(self, words: str, handles: Iterable[str] = ()) -> ToolExecutionFailure:
+        known = ", ".join(list(handles)[-10:])
+        return ToolExecutionFailure(
+            words,
+            remedy=f"There are: {known}." if known else "",
+            tool=self.reader,
+            outcome=Outcome.INVALID,
+        )
+
+    def _digest(self, canister: Canister) -> Canister:
+        if not self.vision and isinstance(
+            canister, (ResultCanister, UserCanister, DocumentCanister)
+        ):
+            canister = self._describe_images(canister)
+        if self._characters is not None and isinstance(canister, ResultCanister):
+            return self._shorten(canister, self._characters)
+        return canister
+
+    def _describe_images(
+        self, canister: ResultCanister | UserCanister | DocumentCanister
+    ) -> ResultCanister | UserCanister | DocumentCanister:
+        """Puts a note in the place of each image, for a model that cannot see."""
+        if not any(isinstance(part, ImageContent) for part in canister.contents):
+            return canister
+        handle = self._claim_handle(canister)
+        contents = [
+            TextualContent(
+                text=f"[An image, {part.mimetype}, {len(part.data)} bytes, which you cannot see;"
+                f" it is kept as {handle}, part {number}.]"
+            )
+            if isinstance(part, ImageContent)
+            else part
+            for number, part in enumerate(canister.contents, 1)
+        ]
+        return replace(canister, contents=tuple(contents))
+
+    def _shorten(self, canister: ResultCanister, limit: int) -> ResultCanister:
+        """Keeps head and tail of a result that is over the budget, and says how to read the rest."""
+        if _measure(canister) <= limit:
+            return canister
+        handle = self._claim_handle(canister)
+        self._texts[handle] = canister
+        text, error = _render(canister), canister.error
+        room = limit - _FRAME
+        if error is not None and len(error) > room // 4:
+            error = f"{error[: room // 4]} […]"
+        room -= len(error or "")
+        head = text[: int(room * _HEAD)]
+        tail = text[len(text) - (room - len(head)) :]
+        note = (
+            f"\n[… {len(text) - len(head) - len(tail)} of {len(text)} characters are left out here."
+            f' To read them, call {self.reader} with the handle "{handle}" and the offset'
+            f" {len(head)}. …]\n"
+        )
+        kept = [part for part in canister.contents if _get_text(part) is None]
+        contents = (TextualContent(text=f"{head}{note}{tail}"), *kept)
+        return replace(canister, contents=contents, structured=None, error=error)
+
+    def _claim_handle(self, canister: Canister) -> str:
+        """A short name for a canister, which depends only on it and those before it."""
+        kind = "result" if isinstance(canister, ResultCanister) else "message"
+        handle = f"{kind}-{canister.identifier[:8]}"
+        if handle in self._handles:
+            handle = f"{kind}-{canister.identifier}"
+        self._handles.add(handle)
+        return handle
+
+
+_digests: WeakKeyDictionary[Transcript, tuple[tuple[object, ...], Digest]] = WeakKeyDictionary()
+
+
+def digest(transcript: Transcript, *, budget: int | None, vision: bool, reader: str) -> Transcript:
+    """What a model sees of a transcript; kept with it, so that translations of it can be kept too."""
+    if budget is None and vision:
+        return transcript
+    key = (budget, vision, reader)
+    known = _digests.get(transcript)
+    if known is None or known[0] != key:
+        known = (key, Digest(budget=budget, vision=vision, reader=reader))
+        _digests[transcript] = known
+    known[1].absorb(transcript)
+    return known[1]
+
+
+def _get_text(content: Content) -> str | None:
+    """The words of a content that has words."""
+    if isinstance(content, (TextualContent, BlobContent)):
+        return content.text
+    return None
+
+
+def _measure(canister: ResultCanister) -> int:
+    """How many characters a model would have to read, without putting them together."""
+    size = len(canister.error or "") + len(canister.contents)
+    if not canister.contents and canister.structured is not None:
+        return size + len(_dump(canister.structured))
+    for part in canister.contents:
+        if isinstance(part, TextualContent):
+            size += len(part.text)
+        elif isinstance(part, BlobContent) and part.encoding is not None:
+            size += len(part.data)
+    return size
+
+
+def _render(canister: ResultCanister) -> str:
+    """All the words of a result as one text, in which offsets count."""
+    words = [text for part in canister.contents if (text := _get_text(part)) is not None]
+    if not canister.contents and canister.structured is not None:
+        words.append(_dump(canister.structured))
+    if canister.error is not None:
+        words.append(canister.error)
+    return "\n".join(words)
+
+
+def _dump(structured: Any) -> str:
+    return json.dumps(structured, ensure_ascii=False)
