@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 
+import anyio
 import pytest
 
 from converser.contents import TextualContent
@@ -14,10 +15,11 @@ from converser.exceptions import (
     MCPTimeoutFailure,
     ToolExecutionFailure,
 )
+from converser.functions import create_local_ensemble, tool
 from converser.invokers import InvocationResult, Tool
 from converser.models import Model
 from converser.outcomes import Outcome
-from converser.replies import StopReason
+from converser.replies import Limits, StopReason
 from converser.testing import ScriptedModel
 from converser.turns import Call
 from tests.conversations import (
@@ -196,3 +198,52 @@ async def test_a_success_between_ends_the_row_of_failures():
     model = ScriptedModel([*[[("flaky", {})]] * 5, "Done."])
     reply = await converse(model, ensembles=[make_ensemble(flaky=flaky)])
     assert not any("in a row" in (result.error or "") for result in results_of(reply))
+
+
+@pytest.mark.parametrize("marked", ["by its configuration", "by itself"])
+async def test_tools_that_ask_for_it_run_in_the_models_order_and_the_others_meanwhile(marked):
+    running, most, begun, met = 0, 0, [], anyio.Event()
+
+    async def write(text: str) -> str:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        begun.append(text)
+        if text == "1":
+            await met.wait()  # Others run meanwhile, but no other one that writes.
+        for _ in range(5):
+            await anyio.lowlevel.checkpoint()
+        running -= 1
+        if text == "2":
+            raise ValueError("disk full")
+        return text
+
+    async def meet() -> str:
+        met.set()
+        return "met"
+
+    by_itself = marked == "by itself"
+    writer = create_local_ensemble(
+        "writer",
+        [tool(sequential=True)(write) if by_itself else write],
+        configuration=EnsembleConfiguration(sequential=() if by_itself else ("wri*",)),
+    )
+    calls = [("write", {"text": "1"}), ("write", {"text": "2"}), ("meet", {})]
+    model = ScriptedModel([[*calls, ("write", {"text": "3"})], "Done."])
+    ensembles = [writer, create_local_ensemble("other", [meet])]
+    reply = await converse(model, ensembles=ensembles)
+    assert (most, begun) == (1, ["1", "2", "3"])
+    success, error = Outcome.SUCCESS, Outcome.TOOL_ERROR
+    assert [r.outcome for r in results_of(reply)] == [success, error, success, success]
+    assert_valid(reply)
+
+
+async def test_cancellation_in_a_row_of_ordered_calls_leaves_a_result_for_each():
+    ensemble = make_ensemble(
+        hang=hang, configuration=EnsembleConfiguration(sequential=("*",), timeout=None)
+    )
+    model = ScriptedModel([[("hang", {}), ("hang", {"n": 1})], "Never said."])
+    reply = await converse(model, ensembles=[ensemble], limits=Limits(seconds=0.05))
+    assert "may have taken effect" in results_of(reply)[0].error
+    assert "had no effect" in results_of(reply)[1].error
+    assert_valid(reply)

@@ -78,6 +78,8 @@ class EnsembleConfiguration:
     """Seconds for a call of single tools, by their own names."""
     replay: tuple[str, ...] = ()
     """Names or patterns of tools that may be called again when the outcome of a call is unknown."""
+    sequential: tuple[str, ...] = ()
+    """Names or patterns of tools whose calls of one turn are made one by one, as the model ordered."""
 
 
 class Ensemble:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any
 
 import anyio
@@ -60,30 +61,40 @@ class Executor:
         """Deposits one result for each invocation, in order; when it is cancelled, too."""
         previous, self._failures = self._failures, {}
         runs = [_Run(invocation, batch) for invocation in batch.invocations]
+        lane: list[_Run] = []
         try:
             async with anyio.create_task_group() as tasks:
                 for run in runs:
-                    tasks.start_soon(self._complete, run, previous)
+                    if _is_sequential(run.invoker):
+                        lane.append(run)
+                    else:
+                        tasks.start_soon(self._complete, (run,), previous)
+                if lane:
+                    tasks.start_soon(self._complete, lane, previous)
         finally:
             for run in runs:
                 if run.result is None:
                     self._settle(run, run.abandon(), previous)
             batch.deposit([run.result for run in runs if run.result is not None])
 
-    async def _complete(self, run: _Run, previous: Mapping[Any, int]) -> None:
-        """Brings one invocation to its end; a failure is a result, and never leaves this place."""
+    async def _complete(self, runs: Sequence[_Run], previous: Mapping[Any, int]) -> None:
+        """Brings invocations to their ends, one after the other, whatever becomes of those before."""
+        for run in runs:
+            self._settle(run, await self._conclude(run), previous)
+
+    async def _conclude(self, run: _Run) -> ResultCanister:
+        """The end of one invocation; a failure is a result, and never leaves this place."""
         try:
-            result = await self._perform(run)
+            return await self._perform(run)
         except ToolExecutionFailure as failure:
-            result = run.fail(
+            return run.fail(
                 failure.outcome,
                 str(failure),
                 contents=failure.contents,
                 structured=failure.structured,
             )
         except Exception as failure:
-            result = run.fail(Outcome.TOOL_ERROR, describe_failure(failure))
-        self._settle(run, result, previous)
+            return run.fail(Outcome.TOOL_ERROR, describe_failure(failure))
 
     async def _perform(self, run: _Run) -> ResultCanister:
         """Checks, asks the gate, waits for a free place, and calls the tool."""
@@ -229,6 +240,16 @@ def _find_local_timeout(invoker: Invoker) -> float | None:
         return None
     configuration = ensemble.configuration
     return configuration.tool_timeouts.get(invoker.tool.name, configuration.timeout)
+
+
+def _is_sequential(invoker: Invoker | None) -> bool:
+    """Whether a tool asks, or its ensemble wants it, to be called in the model's order."""
+    if invoker is None:
+        return False
+    patterns = () if (ensemble := invoker.ensemble) is None else ensemble.configuration.sequential
+    return invoker.annotations.sequential is True or any(
+        fnmatchcase(invoker.tool.name, pattern) for pattern in patterns
+    )
 
 
 def _explain_absence(run: _Run) -> str:

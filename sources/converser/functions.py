@@ -66,6 +66,7 @@ def tool(
     destructive: bool | None = ...,
     idempotent: bool | None = ...,
     open_world: bool | None = ...,
+    sequential: bool | None = ...,
 ) -> Callable[[_F], _F]: ...
 
 
@@ -80,6 +81,7 @@ def tool(
     destructive: bool | None = None,
     idempotent: bool | None = None,
     open_world: bool | None = None,
+    sequential: bool | None = None,
 ) -> Any:
     """Notes on a function how it shall appear as a tool; the function itself stays unchanged."""
     declaration = _Declaration(
@@ -91,6 +93,7 @@ def tool(
             destructive=destructive,
             idempotent=idempotent,
             open_world=open_world,
+            sequential=sequential,
         ),
     )
 

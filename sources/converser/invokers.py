@@ -29,6 +29,8 @@ class Annotations:
     destructive: bool | None = None
     idempotent: bool | None = None
     open_world: bool | None = None
+    sequential: bool | None = None
+    """Whether calls of one turn must be made one after the other; only local tools say it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
