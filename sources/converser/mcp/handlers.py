@@ -51,16 +51,19 @@ def adapt_elicitation(server: str, handler: ElicitationHandler) -> ElicitationFn
             form = freeze(params.requested_schema)
             question = Elicitation(server=server, message=message, form=form)
         try:
-            given = await handler(question)
+            return _compose_result(question, await handler(question))
         except Exception:
-            _log.exception("The handler for questions of server %r raised", server)
+            _log.exception("The handler for questions of server %r failed", server)
             return wire.ErrorData(code=wire.INTERNAL_ERROR, message="The client's handler failed")
-        if given.action != "accept" or question.form is None:
-            return wire.ElicitResult(action=given.action)
-        content = {**_gather_defaults(question.form), **given.values}
-        return wire.ElicitResult(action="accept", content=content)
 
     return answer
+
+
+def _compose_result(question: Elicitation, given: ElicitationAnswer) -> wire.ElicitResult:
+    if given.action != "accept" or question.form is None:
+        return wire.ElicitResult(action=given.action)
+    content = {**_gather_defaults(question.form), **given.values}
+    return wire.ElicitResult(action="accept", content=content)
 
 
 def _gather_defaults(form: Mapping[str, Any]) -> dict[str, Any]:
