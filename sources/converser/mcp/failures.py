@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
@@ -25,8 +26,8 @@ from .stderr import StderrRing
 MESSAGE_LIMIT = 2_000
 UNSENT = "converser/unsent"
 """The data of an error that was raised before anything was written."""
-FAULT_KEY = "converser/fault"
-"""Where the HTTP guard puts what it knows of a fault, in the data of a JSON-RPC error."""
+FAULT_KEY = f"converser/fault/{secrets.token_hex(8)}"
+"""Where the HTTP guard puts what it knows of a fault, in an error's data; no server can guess it."""
 
 _CONNECTION_CLOSED = -32000
 _BROKEN_STREAM = "sse stream "

@@ -8,7 +8,7 @@ No text of an exception is passed on that could quote a header: headers hold sec
 from __future__ import annotations
 
 import json
-from typing import Any, cast
+from typing import Any
 
 import httpx2
 
@@ -98,21 +98,17 @@ async def _read_error(response: httpx2.Response) -> dict[str, Any] | None:
                 if len(body) > _BODY_MAX:
                     return None
         error = json.loads(body)["error"]
-        return {"code": int(error["code"]), "message": str(error["message"]), **_pick_data(error)}
+        return {
+            "code": int(error["code"]),
+            "message": str(error["message"]),
+            "data": error.get("data"),
+        }
     except (httpx2.HTTPError, httpx2.StreamError, LookupError, RecursionError):
         return None
     except (TypeError, ValueError):
         return None
     finally:
         await response.aclose()
-
-
-def _pick_data(error: dict[str, Any]) -> dict[str, Any]:
-    data = error.get("data")
-    if isinstance(data, dict):  # only we may speak of faults
-        known = cast("dict[str, Any]", data)
-        data = {key: value for key, value in known.items() if key != FAULT_KEY}
-    return {} if data is None else {"data": data}
 
 
 def _wrap(fault: dict[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import secrets
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -23,9 +24,10 @@ from ..contents import (
 from ..immutables import freeze
 from ..invokers import InvocationResult
 
-ODD_BLOCKS_KEY = "converser/odd-blocks"
+_UNGUESSABLE = secrets.token_hex(8)  # no server can pretend that we salvaged something
+ODD_BLOCKS_KEY = f"converser/odd-blocks/{_UNGUESSABLE}"
 """Where the salvage keeps content blocks that the SDK would reject, as `[index, block]` pairs."""
-ODD_STRUCTURED_KEY = "converser/odd-structured"
+ODD_STRUCTURED_KEY = f"converser/odd-structured/{_UNGUESSABLE}"
 """Where the salvage keeps structured data that the negotiated protocol version does not allow."""
 
 

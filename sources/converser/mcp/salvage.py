@@ -81,7 +81,7 @@ def _rewrite(result: dict[str, Any], meta: dict[str, Any]) -> dict[str, Any]:
     if ODD_STRUCTURED_KEY in meta:
         del rewritten["structuredContent"]
     if meta:
-        rewritten["_meta"] = {**(result.get("_meta") or {}), **meta}
+        rewritten["_meta"] = {**(as_dictionary(result.get("_meta")) or {}), **meta}
     return rewritten
 
 
