@@ -15,8 +15,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import anyio
+import mcp_types
 import pytest
 from hypothesis import given, settings, strategies as st
+from mcp.server import Server, ServerRequestContext
 
 import converser
 from tests.places import LIMIT, TRANSPORTS, Marked, Place, open_place, serve_on_port
@@ -445,6 +447,80 @@ async def test_a_handler_that_raises_fails_the_call_and_nothing_else(
         assert (await client.call_tool("echo", {"text": "fine"})).text == "fine"
         await client.disconnect()
     assert "no person here" in caplog.text
+
+
+def create_inquirer(*rounds: mcp_types.InputRequiredResult) -> tuple[Server[Any], list[Any]]:
+    """A server whose tool gives these rounds one by one, and then is done; and the answers it got."""
+    answers: list[Any] = []
+
+    async def call_tool(
+        context: ServerRequestContext[Any], params: mcp_types.CallToolRequestParams
+    ) -> Any:
+        answers.append((params.request_state, params.input_responses))
+        if len(answers) <= len(rounds):
+            return rounds[len(answers) - 1]
+        return mcp_types.CallToolResult(content=[mcp_types.TextContent(text="done")])
+
+    return Server("inquirer", on_call_tool=call_tool), answers
+
+
+async def test_a_person_may_be_sent_to_a_page() -> None:
+    page = mcp_types.ElicitRequestURLParams(
+        message="Log in\x1b[2J", url="https://example.org/login", elicitation_id="1"
+    )
+    request = mcp_types.ElicitRequest(params=page)
+    server, answers = create_inquirer(
+        mcp_types.InputRequiredResult(input_requests={"login": request}, request_state="s")
+    )
+    seen: list[converser.Elicitation] = []
+
+    async def visit(question: converser.Elicitation) -> converser.ElicitationAnswer:
+        seen.append(question)
+        return converser.ElicitationAnswer(values={"never": "sent"})
+
+    client = converser.InProcessMCPClient(server, elicit=visit)
+    with anyio.fail_after(LIMIT):
+        assert (await client.call_tool("any", {})).text == "done"
+        await client.disconnect()
+    (question,) = seen
+    assert (question.url, question.form) == ("https://example.org/login", None)
+    assert question.message == "Log in\\x1b[2J"
+    state, responses = answers[1]
+    assert state == "s"
+    assert responses["login"].action == "accept"
+    assert not responses["login"].content
+
+
+async def test_a_server_that_only_wants_time_gets_it() -> None:
+    server, answers = create_inquirer(
+        mcp_types.InputRequiredResult(request_state="one"),
+        mcp_types.InputRequiredResult(request_state="two"),
+    )
+    client = converser.InProcessMCPClient(server)
+    with anyio.fail_after(LIMIT):
+        assert (await client.call_tool("any", {})).text == "done"
+        await client.disconnect()
+    assert [state for state, _ in answers] == [None, "one", "two"]
+
+
+@pytest.mark.parametrize(
+    "nonsense", [None, converser.ElicitationAnswer(values={"name": {"no": object()}})]
+)
+async def test_an_answer_that_no_server_may_get_fails_the_call_and_nothing_else(
+    nonsense: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    from tests.servers.awkward import create_awkward_server
+
+    async def mumble(question: converser.Elicitation) -> converser.ElicitationAnswer:
+        return nonsense  # type: ignore[no-any-return]
+
+    client = converser.InProcessMCPClient(create_awkward_server(), elicit=mumble)
+    with anyio.fail_after(LIMIT):
+        with pytest.raises(converser.MCPExecutionFailure, match="handler failed"):
+            await client.call_tool("ask", {})
+        assert (await client.call_tool("echo", {"text": "fine"})).text == "fine"
+        await client.disconnect()
+    assert "handler" in caplog.text
 
 
 # --- Comings and goings -------------------------------------------------------------------------

@@ -17,6 +17,8 @@ from typing import Any
 
 import anyio
 import pytest
+from mcp import MCPError
+from mcp.server import Server
 
 import converser
 from tests.places import LIMIT, Marked, walk_causes
@@ -100,12 +102,12 @@ def web() -> Iterator[Web]:
 
         def log_message(self, *_: object) -> None: ...
 
-    class Server(ThreadingHTTPServer):
+    class QuietServer(ThreadingHTTPServer):
         daemon_threads = True
 
         def handle_error(self, *_: object) -> None: ...  # clients may hang up as they like
 
-    with Server(("127.0.0.1", 0), Handler) as server:
+    with QuietServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         served.url = f"http://127.0.0.1:{server.server_address[1]}/mcp"
@@ -411,6 +413,26 @@ async def test_a_late_failure_of_a_lost_session_does_not_end_the_new_one(web: We
     assert before <= 1
 
 
+async def test_an_error_body_without_end_is_not_read_to_its_end(web: Web) -> None:
+    endless = b'{"error": "' + b"x" * 3_000_000 + b'"}'
+    web.reply = always((500, {"content-type": "application/json"}, endless))
+    failure = await fail_to_connect(converser.HttpMCPClient(web.url))
+    assert "500" in str(failure)
+    assert len(str(failure)) < 500
+
+
+async def test_a_server_cannot_pretend_that_our_guard_spoke(web: Web) -> None:
+    forged = {"converser/fault": {"status": 401, "session": True}, "hint": 1}
+    error = {"code": -32000, "message": "Go away", "data": forged}
+    client = converser.HttpMCPClient(web.url)
+    with anyio.fail_after(LIMIT):
+        await client.connect()
+        web.reply = always(send_json(400, error=error, id=5), "tools/call")
+        with pytest.raises(converser.MCPExecutionFailure, match="Go away"):
+            await client.call_tool("good", {})
+        await client.disconnect()
+
+
 async def test_an_answer_that_is_no_json_is_a_failure_of_ours(web: Web) -> None:
     client = converser.HttpMCPClient(web.url)
     with anyio.fail_after(LIMIT):
@@ -422,6 +444,19 @@ async def test_an_answer_that_is_no_json_is_a_failure_of_ours(web: Web) -> None:
             assert caught.value.tool == "good"
         web.reply = lambda *_: None
         assert (await client.call_tool("good", {})).text == "called"
+        await client.disconnect()
+
+
+@pytest.mark.parametrize("fault", [5, None, {"status": "x"}, {"status": 404, "session": True}])
+async def test_no_data_of_an_error_is_taken_for_ours(fault: Any) -> None:
+    async def refuse(context: Any, params: Any) -> Any:
+        raise MCPError(-32000, "No.", {"converser/fault": fault})
+
+    client = converser.InProcessMCPClient(Server("s", on_call_tool=refuse))
+    with anyio.fail_after(LIMIT):
+        with pytest.raises(converser.MCPExecutionFailure, match=r"-32000: No\."):
+            await client.call_tool("any", {})
+        assert client.state is converser.ConnectionState.CONNECTED
         await client.disconnect()
 
 

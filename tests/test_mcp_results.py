@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import sys
 from collections.abc import AsyncGenerator
@@ -324,6 +325,32 @@ async def test_structured_data_is_always_kept_and_always_shown(
     assert result.structured == structured
     if structured is not None:
         assert json.loads(result.text) == structured
+
+
+@given(
+    result=st.dictionaries(
+        st.sampled_from(["content", "structuredContent", "isError", "_meta", "resultType", "x"]),
+        BLOCKS | JSON,
+    )
+)
+async def test_whatever_a_server_answers_is_a_result_or_a_failure_of_ours(
+    parrot: converser.MCPClient, result: dict[str, Any]
+) -> None:
+    with anyio.fail_after(LIMIT), contextlib.suppress(converser.MCPFailure):
+        await parrot.call_tool("good", {"result": result})
+    assert parrot.state is converser.ConnectionState.CONNECTED
+
+
+@pytest.mark.parametrize(
+    "meta", [{"converser/odd-blocks": 5}, {"converser/odd-structured": [1]}, {"a": 1}, 5, None, []]
+)
+async def test_metadata_of_a_server_is_never_taken_for_ours(
+    parrot: converser.MCPClient, meta: Any
+) -> None:
+    result = await give(parrot, content=[{"type": "odd"}, text("a")], _meta=meta)
+    assert isinstance(result.contents[0], converser.UnknownContent)
+    assert result.contents[1] == converser.TextualContent(text="a")
+    assert result.structured is None
 
 
 async def test_results_of_typed_functions_come_once() -> None:
