@@ -143,7 +143,8 @@ def lock() -> None:
     common = ("--quiet", "--universal", "--python-version", "3.10", "--generate-hashes")
     tidy = ("--upgrade", "--no-header", "--no-annotate", "--no-emit-index-url", "--no-config")
     compile_ = (PYTHON, "-m", "uv", "pip", "compile", *common, *tidy)
-    extras = [f"--extra={name}" for name in ("cli", "dev", "embedded", "openai")]
+    names = ("anthropic", "cli", "dev", "embedded", "google", "openai")
+    extras = [f"--extra={name}" for name in names]
     run(*compile_, "pyproject.toml", *extras, "--output-file", LOCK)
     requirements = SERVERS / "requirements.in"
     run(*compile_, requirements, "--output-file", requirements.with_suffix(".txt"))

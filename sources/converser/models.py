@@ -31,6 +31,7 @@ _PARTING = 10.0
 """Seconds that calls get to end after a stream was left."""
 
 _PROVIDERS = {
+    "anthropic": ("anthropic", "AnthropicProvider"),
     "embedded": ("embedded", "EmbeddedProvider"),
     "openai": ("openai", "OpenAIProvider"),
 }

@@ -6,14 +6,12 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NoReturn, Union
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any, Union
 
 from ..canisters import Usage
-from ..ensembles import suggest_name
 from ..events import TextDelta, ThoughtDelta
-from ..exceptions import ModelFailure
 from ..turns import STOP_FILTERED, STOP_LENGTH, Call, Controls
+from .failures import Service, describe_place, import_sdk, lack_key
 
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletionChunk
@@ -26,16 +24,6 @@ _STOP_REASONS = {
     "length": STOP_LENGTH,
     "content_filter": STOP_FILTERED,
 }
-
-_SECRETIVE = ("AuthenticationError", "PermissionDeniedError")
-_TROUBLES = (
-    ("AuthenticationError", "refused the key.", f"Check the key, as {KEY_VARIABLE} or key=…"),
-    ("PermissionDeniedError", "refuses this to your key.", "Check what the account may use."),
-    ("RateLimitError", "is over its rate limit or quota.", "Wait, or check the account."),
-    ("APITimeoutError", "did not answer in time.", "Try again."),
-    ("APIConnectionError", "cannot be reached.", "Check base_url, the server, and the network."),
-)
-"""What the SDK raises, in our words, with the remedy; the first that fits is taken."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,24 +40,32 @@ class ChatCompleted:
 ChatItem = Union[TextDelta, ThoughtDelta, ChatCompleted]
 
 
+def connect(
+    name: str, *, base_url: str | None, key: str | None, retries: int
+) -> tuple[Any, Service]:
+    """A client of the SDK, and how messages call the other end; the key is looked for here."""
+    sdk = import_sdk("openai", "openai")
+    if key is None and base_url is None:
+        key = os.environ.get(KEY_VARIABLE)  # It is for OpenAI, and goes nowhere else.
+        if not key:
+            remedy = f"Set the environment variable {KEY_VARIABLE}; or give base_url=… for a server"
+            raise lack_key(
+                name, f"{remedy} of your own, such as http://127.0.0.1:11434/v1 for Ollama."
+            )
+    # Servers of one's own mostly want no key, but the SDK does.
+    client = sdk.AsyncOpenAI(api_key=key or "none", base_url=base_url, max_retries=retries)
+    place = describe_place(str(client.base_url))
+    return client, Service(name=name, place=place, key_variable=KEY_VARIABLE, sdk=sdk)
+
+
 class ChatClient:
     """Speaks to one service that understands Chat Completions: OpenAI, or a compatible server."""
 
-    def __init__(self, name: str, *, base_url: str | None = None, key: str | None = None) -> None:
-        self._sdk = _import_sdk()
-        self.name = name
+    def __init__(
+        self, name: str, *, base_url: str | None = None, key: str | None = None, retries: int = 2
+    ) -> None:
         self.is_compatible = base_url is not None
-        if key is None and not self.is_compatible:
-            key = os.environ.get(KEY_VARIABLE)  # It is for OpenAI, and goes nowhere else.
-        if key is None and not self.is_compatible:
-            raise ModelFailure(
-                f"There is no key for the model {name!r}.",
-                remedy=f"Set the environment variable {KEY_VARIABLE}; or give base_url=… for a"
-                " server of your own, such as http://127.0.0.1:11434/v1 for Ollama.",
-            )
-        # Servers of one's own mostly want no key, but the SDK does.
-        self._client = self._sdk.AsyncOpenAI(api_key=key or "none", base_url=base_url)
-        self.place = _describe_place(str(self._client.base_url))
+        self._client, self._service = connect(name, base_url=base_url, key=key, retries=retries)
 
     async def close(self) -> None:
         """Closes the connections."""
@@ -101,12 +97,9 @@ class ChatClient:
                     for delta in answer.absorb(chunk):
                         yield delta
         except Exception as failure:
-            await self._fail(model, failure)
+            await self._service.fail(failure, model, self._list_models)
         if answer.finish_reason is None:
-            raise ModelFailure(
-                f"The answer of the model {self.name!r} at {self.place} broke off.",
-                remedy="Nothing of it was used: try again.",
-            )
+            self._service.break_off()
         yield answer.complete()
 
     def _nativize_controls(self, controls: Controls) -> dict[str, Any]:
@@ -120,32 +113,9 @@ class ChatClient:
         }
         return {key: value for key, value in native.items() if value is not None}
 
-    async def _fail(self, model: str, failure: Exception) -> NoReturn:
-        """Makes one kind of failure of all; a service's own words on a key are not repeated."""
-        who = f"The model {self.name!r} at {self.place}"
-        for kind, words, remedy in _TROUBLES:
-            if isinstance(failure, getattr(self._sdk, kind)):
-                raise ModelFailure(f"{who} {words}", remedy=remedy) from (
-                    None if kind in _SECRETIVE else failure
-                )
-        if isinstance(failure, self._sdk.NotFoundError):
-            remedy = await self._suggest_model(model)
-            raise ModelFailure(f"{who} is not known there.", remedy=remedy) from failure
-        if isinstance(failure, self._sdk.APIStatusError):
-            raise ModelFailure(f"{who} answered with an error: {failure}") from failure
-        raise ModelFailure(
-            f"The answer of the model {self.name!r} at {self.place} broke off:"
-            f" {type(failure).__name__}: {failure}",
-            remedy="Nothing of it was used: try again.",
-        ) from failure
-
-    async def _suggest_model(self, model: str) -> str:
-        try:
-            listing = await self._client.models.list()
-        except self._sdk.OpenAIError:
-            return "Check the name of the model, and base_url."
-        names: list[str] = [entry.id for entry in listing.data]
-        return suggest_name(model, names)
+    async def _list_models(self) -> list[str]:
+        listing = await self._client.models.list()
+        return [entry.id for entry in listing.data]
 
 
 @dataclass(slots=True)
@@ -218,21 +188,3 @@ class _PartialCall:
     identifier: str
     name: str
     arguments: list[str]
-
-
-def _import_sdk() -> Any:
-    try:
-        import openai
-    except ImportError as failure:
-        raise ModelFailure(
-            "The package 'openai' is not installed.",
-            remedy="Install it: pip install 'mcp-converser[openai]'.",
-        ) from failure
-    return openai
-
-
-def _describe_place(url: str) -> str:
-    """An address without what may be secret in it."""
-    parts = urlsplit(url)
-    port = f":{parts.port}" if parts.port else ""
-    return f"{parts.scheme}://{parts.hostname}{port}{parts.path.rstrip('/')}"

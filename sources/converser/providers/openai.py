@@ -38,9 +38,16 @@ Message = dict[str, Any]
 class OpenAIProvider:
     """A model behind Chat Completions; each canister and each set of tools is translated once."""
 
-    def __init__(self, model: str, *, base_url: str | None = None, key: str | None = None) -> None:
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        key: str | None = None,
+        retries: int = 2,
+    ) -> None:
         self._model = model
-        self._client = ChatClient(self.name, base_url=base_url, key=key)
+        self._client = ChatClient(self.name, base_url=base_url, key=key, retries=retries)
         self._translations: WeakKeyDictionary[Transcript, _Translation] = WeakKeyDictionary()
         self._invokers: Mapping[str, Invoker] | None = None
         self._tools: Sequence[Message] = ()

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Anthropic's Messages through the official SDK: one streamed turn at a time, thinking kept."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ..canisters import AssistantCanister, Usage
+from ..contents import TextualContent
+from ..events import TextDelta, ThoughtDelta
+from ..turns import STOP_FILTERED, STOP_LENGTH, Call, Controls, TurnCompleted, TurnItem, TurnRequest
+from .anthropic_messages import PROVIDER, AnthropicConversation, mark, mark_last, nativize_tool
+from .failures import Service, describe_place, import_sdk, lack_key
+from .translations import Definitions, Message, Translations
+
+if TYPE_CHECKING:
+    from anthropic.types import RawMessageStreamEvent
+
+KEY_VARIABLE = "ANTHROPIC_API_KEY"
+TOKENS_MAX = 32_000
+"""Tokens of an answer where the controls do not say: the service wants a number."""
+
+_STOP_REASONS = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_use": "tool-use",
+    "max_tokens": STOP_LENGTH,
+    "model_context_window_exceeded": STOP_LENGTH,
+    "refusal": STOP_FILTERED,
+}
+_GROWING = {
+    "text_delta": "text",
+    "thinking_delta": "thinking",
+    "signature_delta": "signature",
+}
+"""Which field of a block each kind of delta continues."""
+
+
+class AnthropicProvider:
+    """A model of Anthropic's, or of a server that speaks Messages; nothing is translated twice."""
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        key: str | None = None,
+        retries: int = 2,
+    ) -> None:
+        self._model = model
+        sdk = import_sdk("anthropic", "anthropic")
+        if key is None and base_url is None:
+            key = os.environ.get(KEY_VARIABLE)  # It is for Anthropic, and goes nowhere else.
+            if not key:
+                raise lack_key(self.name, f"Set the environment variable {KEY_VARIABLE}.")
+        self._client = sdk.AsyncAnthropic(
+            api_key=key or "none", base_url=base_url, max_retries=retries
+        )
+        self._service = Service(
+            name=self.name,
+            place=describe_place(str(self._client.base_url)),
+            key_variable=KEY_VARIABLE,
+            sdk=sdk,
+        )
+        self._translations = Translations(lambda: AnthropicConversation(model))
+        self._definitions = Definitions(nativize_tool)
+
+    @property
+    def name(self) -> str:
+        """How messages call it."""
+        return f"{PROVIDER}:{self._model}"
+
+    async def close(self) -> None:
+        """Closes the connections."""
+        await self._client.close()
+
+    async def stream_turn(self, request: TurnRequest) -> AsyncGenerator[TurnItem, None]:
+        """One message; calls are given only after the stop reason has arrived."""
+        answer = _Answer()
+        try:
+            stream = await self._client.messages.create(**self._compose(request))
+            async with stream:
+                async for event in stream:
+                    for delta in answer.absorb(event):
+                        yield delta
+            completed = answer.complete(self._model)
+        except Exception as failure:
+            await self._service.fail(failure, self._model, self._list_models)
+        if not completed.canister.stop_reason:
+            self._service.break_off()
+        yield completed
+
+    def _compose(self, request: TurnRequest) -> dict[str, Any]:
+        conversation = self._translations.update(request.canisters)
+        native = {
+            "model": self._model,
+            "messages": mark_last(conversation.messages),
+            "system": mark(conversation.system),
+            "tools": mark(self._definitions.translate(request.invokers)),
+            "stream": True,
+            **_nativize_controls(request.controls),
+        }
+        return {key: value for key, value in native.items() if value not in (None, [])}
+
+    async def _list_models(self) -> list[str]:
+        listing = await self._client.models.list(limit=100)
+        return [entry.id for entry in listing.data]
+
+
+def create_provider(
+    model: str, *, base_url: str | None = None, key: str | None = None, retries: int = 2
+) -> AnthropicProvider:
+    """A model of Anthropic's: `anthropic:claude-sonnet-5`."""
+    return AnthropicProvider(model, base_url=base_url, key=key, retries=retries)
+
+
+def _nativize_controls(controls: Controls) -> dict[str, Any]:
+    """Controls as they are called there; there is no seed.
+
+    The SDK has given up the sampling ones, but many models and compatible servers have not.
+    """
+    sampling = {"temperature": controls.temperature, "top_p": controls.top_p}
+    extras = {key: value for key, value in sampling.items() if value is not None}
+    extras |= controls.extras
+    return {"max_tokens": controls.tokens_max or TOKENS_MAX, "extra_body": extras or None}
+
+
+@dataclass(slots=True)
+class _Answer:
+    """An answer while it comes in, block by block."""
+
+    _stop_reason: str | None = None
+    _blocks: dict[int, Message] = field(default_factory=dict[int, Message])
+    _arguments: dict[int, list[str]] = field(default_factory=dict[int, "list[str]"])
+    _usage: dict[str, int] = field(default_factory=dict[str, int])
+    _model: str = ""
+
+    def absorb(self, event: RawMessageStreamEvent) -> list[TextDelta | ThoughtDelta]:
+        """Takes one event in, and gives what of it people can see."""
+        match event.type:
+            case "message_start":
+                self._model = event.message.model
+                self._count(event.message.usage)
+            case "content_block_start":
+                self._blocks[event.index] = event.content_block.to_dict(mode="json")
+                self._arguments[event.index] = []
+            case "content_block_delta":
+                return self._grow(event.index, event.delta)
+            case "message_delta":
+                self._stop_reason = event.delta.stop_reason or self._stop_reason
+                self._count(event.usage)
+            case _:
+                pass  # Ends of blocks, and what a newer version of the service may send.
+        return []
+
+    def _grow(self, index: int, delta: Any) -> list[TextDelta | ThoughtDelta]:
+        block = self._blocks[index]
+        if delta.type == "input_json_delta":
+            self._arguments[index].append(delta.partial_json)
+        elif delta.type == "citations_delta":
+            block["citations"] = [
+                *(block.get("citations") or ()),
+                delta.citation.to_dict(mode="json"),
+            ]
+        elif (place := _GROWING.get(delta.type)) is not None:
+            text: str = getattr(delta, place)
+            block[place] = (block.get(place) or "") + text
+            if place == "text":
+                return [TextDelta(text=text)]
+            if place == "thinking":
+                return [ThoughtDelta(text=text)]
+        return []
+
+    def _count(self, usage: Any) -> None:
+        """Counts are totals, and each may come at the start, at the end, or both."""
+        for name in (
+            "input_tokens",
+            "output_tokens",
+            "cache_read_input_tokens",
+            "cache_creation_input_tokens",
+        ):
+            if (value := getattr(usage, name, None)) is not None:
+                self._usage[name] = value
+
+    def complete(self, model: str) -> TurnCompleted:
+        """The end of the turn; blocks are kept as they came, for this model demands them back."""
+        blocks: list[Message] = []
+        calls: list[Call] = []
+        for index, block in sorted(self._blocks.items()):
+            if block["type"] != "tool_use":
+                if block["type"] != "text" or block["text"].strip():
+                    blocks.append(block)
+                continue
+            arguments: Any = "".join(self._arguments[index]) or block.get("input") or {}
+            calls.append(Call(name=block["name"], arguments=arguments, identifier=block["id"]))
+            blocks.append({"type": "tool_use"})
+        texts = [block["text"] for block in blocks if block["type"] == "text"]
+        native = any(block["type"] not in ("text", "tool_use") for block in blocks)
+        reason = self._stop_reason or ""
+        canister = AssistantCanister(
+            contents=tuple(TextualContent(text=text) for text in texts),
+            model=self._model,
+            stop_reason=_STOP_REASONS.get(reason, reason),
+            usage=self._sum_up(),
+            extras={PROVIDER: {"model": model, "blocks": blocks}} if native else {},
+        )
+        return TurnCompleted(canister=canister, calls=tuple(calls))
+
+    def _sum_up(self) -> Usage:
+        """All that went in: the service tells apart what is new, written to its cache, and read."""
+        used = self._usage.get
+        cached, written = used("cache_read_input_tokens", 0), used("cache_creation_input_tokens", 0)
+        return Usage(
+            tokens_in=used("input_tokens", 0) + cached + written,
+            tokens_out=used("output_tokens", 0),
+            tokens_cached=cached,
+            extras={"tokens_cache_written": written} if written else {},
+        )

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Canisters and tools in the format of Anthropic's Messages, with marks for its prompt cache."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ..canisters import (
+    DocumentCanister,
+    InvocationCanister,
+    ResultCanister,
+    SupervisorCanister,
+    UserCanister,
+)
+from ..contents import BlobContent, Content, ImageContent, TextualContent
+from ..invokers import Invoker
+from ..naming import fit_name
+from .dialects import open_top
+from .openai import describe_content, render_result
+from .translations import Message, Piece, Step, fit_identifier
+
+PROVIDER = "anthropic"
+_IMAGES = frozenset(("image/jpeg", "image/png", "image/gif", "image/webp"))
+_MARK = {"type": "ephemeral"}
+_UNMARKABLE = ("thinking", "redacted_thinking")
+
+
+class AnthropicConversation:
+    """A conversation as Messages want it: instructions apart, and the two sides taking turns."""
+
+    def __init__(self, model: str) -> None:
+        self._model = model
+        self.system: list[Message] = []
+        self.messages: list[Message] = []
+
+    def add(self, piece: Piece) -> None:
+        """Translates one piece, and appends it."""
+        match piece:
+            case Step():
+                self._say("assistant", self._nativize_step(piece))
+            case SupervisorCanister():
+                self.system += _nativize_text(piece.text)
+            case UserCanister():
+                self._say("user", _nativize_parts(piece.contents))
+            case DocumentCanister():
+                self._say("user", _nativize_document(piece))
+            case ResultCanister():
+                self._say("user", [_nativize_result(piece)])
+
+    def _say(self, role: str, blocks: Sequence[Message]) -> None:
+        if not blocks:
+            return
+        if self.messages and self.messages[-1]["role"] == role:
+            self.messages[-1]["content"].extend(blocks)
+        else:
+            self.messages.append({"role": role, "content": list(blocks)})
+
+    def _nativize_step(self, step: Step) -> list[Message]:
+        """The blocks of a turn in their own order where they were kept; calls fill their places."""
+        kept = step.recall(PROVIDER, self._model).get("blocks")
+        text = step.assistant.text if step.assistant else ""
+        calls = [_nativize_invocation(invocation) for invocation in step.invocations]
+        if not isinstance(kept, list):
+            return [*_nativize_text(text), *calls]
+        blocks: list[Message] = []
+        waiting = iter(calls)
+        for block in kept:  # pyright: ignore[reportUnknownVariableType]
+            if block["type"] != "tool_use":
+                blocks.append(dict(block))  # pyright: ignore[reportUnknownArgumentType]
+            elif (call := next(waiting, None)) is not None:
+                blocks.append(call)
+        return [*blocks, *waiting]
+
+
+def mark_last(messages: Sequence[Message]) -> list[Message]:
+    """Lets the cache keep everything to the end of the last message; the given ones stay as they are."""
+    if not messages:
+        return []
+    last = messages[-1]
+    blocks = last["content"]
+    if last["role"] != "user" or blocks[-1]["type"] in _UNMARKABLE:
+        return list(messages)
+    return [*messages[:-1], {**last, "content": mark(blocks)}]
+
+
+def mark(blocks: Sequence[Message]) -> list[Message]:
+    """The blocks, or definitions, with a mark for the cache on the last one."""
+    return [*blocks[:-1], {**blocks[-1], "cache_control": _MARK}] if blocks else []
+
+
+def nativize_tool(invoker: Invoker) -> Message:
+    """The definition of a tool."""
+    definition = {"name": invoker.name, "input_schema": open_top(invoker.arguments_schema)}
+    return {**definition, "description": invoker.description} if invoker.description else definition
+
+
+def _nativize_invocation(canister: InvocationCanister) -> Message:
+    return {
+        "type": "tool_use",
+        "id": fit_identifier(canister.identifier),
+        "name": fit_name(canister.name),
+        "input": canister.arguments,
+    }
+
+
+def _nativize_result(canister: ResultCanister) -> Message:
+    native: Message = {
+        "type": "tool_result",
+        "tool_use_id": fit_identifier(canister.invocation_identifier),
+    }
+    if canister.error is not None:
+        native["is_error"] = True
+    if not any(_is_shown(part) for part in canister.contents):
+        return {**native, "content": render_result(canister)}
+    error = [] if canister.error is None else [f"Error ({canister.outcome}): {canister.error}"]
+    words = [block for text in error for block in _nativize_text(text)]
+    return {**native, "content": [*words, *_nativize_parts(canister.contents)]}
+
+
+def _nativize_document(canister: DocumentCanister) -> list[Message]:
+    """A document with its title; text is one too."""
+    blocks: list[Message] = []
+    for part in canister.contents:
+        blocks += (
+            _create_document(part.text, canister.name)
+            if isinstance(part, TextualContent)
+            else _nativize_part(part, title=canister.name)
+        )
+    return blocks
+
+
+def _nativize_parts(contents: Iterable[Content]) -> list[Message]:
+    return [block for part in contents for block in _nativize_part(part)]
+
+
+def _is_shown(content: Content) -> bool:
+    """Whether the format has a place for it that is better than words."""
+    if isinstance(content, ImageContent):
+        return content.mimetype in _IMAGES
+    return isinstance(content, BlobContent) and (
+        content.mimetype == "application/pdf" or bool(content.text)
+    )
+
+
+def _nativize_part(content: Content, title: str | None = None) -> list[Message]:
+    if not _is_shown(content):
+        return _nativize_text(describe_content(content))
+    if isinstance(content, ImageContent):
+        return [{"type": "image", "source": _encode(content.data, content.mimetype)}]
+    assert isinstance(content, BlobContent)
+    title = title or content.name or content.uri
+    if content.mimetype != "application/pdf":
+        return _create_document(content.text or "", title)
+    block = {"type": "document", "source": _encode(content.data, content.mimetype)}
+    return [{**block, "title": title} if title else block]
+
+
+def _create_document(text: str, title: str | None) -> list[Message]:
+    if not text.strip():
+        return []
+    source = {"type": "text", "media_type": "text/plain", "data": text}
+    block: Message = {"type": "document", "source": source}
+    return [{**block, "title": title} if title else block]
+
+
+def _encode(data: bytes, mimetype: str) -> dict[str, Any]:
+    text = base64.b64encode(data).decode("ascii")
+    return {"type": "base64", "media_type": mimetype, "data": text}
+
+
+def _nativize_text(text: str) -> list[Message]:
+    """A block of text; the service refuses empty ones."""
+    return [{"type": "text", "text": text}] if text.strip() else []

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every way in which a service or its SDK can fail, made one kind of failure that names the remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, NoReturn
+from urllib.parse import urlsplit
+
+from ..ensembles import suggest_name
+from ..exceptions import ModelFailure
+
+TRY_AGAIN = "Nothing of it was used: try again."
+_SECRETIVE = ("AuthenticationError", "PermissionDeniedError")
+
+SuggestModel = Callable[[], Awaitable[list[str]]]
+"""Asks the service which models it has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """Who is spoken to: the model as messages call it, where it is, and which variable has its key."""
+
+    name: str
+    place: str
+    key_variable: str
+    sdk: Any
+
+    @property
+    def who(self) -> str:
+        """The model and its place, to begin a sentence with."""
+        return f"The model {self.name!r} at {self.place}"
+
+    async def fail(self, failure: Exception, model: str, list_models: SuggestModel) -> NoReturn:
+        """Raises what an SDK of the family of `openai` and `anthropic` raised, in our words."""
+        if isinstance(failure, ModelFailure):
+            raise failure
+        for kind, words, remedy in self._tell_troubles():
+            if isinstance(failure, getattr(self.sdk, kind)):
+                raise ModelFailure(f"{self.who} {words}", remedy=remedy) from (
+                    None if kind in _SECRETIVE else failure
+                )
+        if isinstance(failure, self.sdk.NotFoundError):
+            await self.fail_unknown(failure, model, list_models)
+        if isinstance(failure, self.sdk.APIStatusError):
+            status: int = getattr(failure, "status_code", 500)
+            remedy = "" if 400 <= status < 500 else TRY_AGAIN
+            words = f"{self.who} answered with an error: {failure}"
+            raise ModelFailure(words, remedy=remedy) from failure
+        self.break_off(failure)
+
+    async def fail_unknown(
+        self, failure: Exception, model: str, list_models: SuggestModel
+    ) -> NoReturn:
+        """Raises that the service does not know the model, with the nearest names that it does."""
+        try:
+            names = await list_models()
+        except Exception:
+            names = []
+        remedy = "Check the name of the model, and base_url."
+        if names:
+            remedy = suggest_name(model, names)
+        raise ModelFailure(f"{self.who} is not known there.", remedy=remedy) from failure
+
+    def break_off(self, failure: Exception | None = None) -> NoReturn:
+        """Raises that an answer did not come to its end."""
+        cause = "." if failure is None else f": {type(failure).__name__}: {failure}"
+        raise ModelFailure(
+            f"The answer of the model {self.name!r} at {self.place} broke off{cause}",
+            remedy=TRY_AGAIN,
+        ) from failure
+
+    def _tell_troubles(self) -> tuple[tuple[str, str, str], ...]:
+        """What the SDKs raise, in our words, with the remedy; the first that fits is taken."""
+        return (
+            ("AuthenticationError", *tell_refused_key(self.key_variable)),
+            (
+                "PermissionDeniedError",
+                "refuses this to your key.",
+                "Check what the account may use.",
+            ),
+            ("RateLimitError", "is over its rate limit or quota.", "Wait, or check the account."),
+            ("APITimeoutError", "did not answer in time.", "Try again."),
+            ("APIConnectionError", *CANNOT_BE_REACHED),
+        )
+
+
+CANNOT_BE_REACHED = ("cannot be reached.", "Check base_url, the server, and the network.")
+
+
+def tell_refused_key(variable: str) -> tuple[str, str]:
+    """What happened, and the remedy."""
+    return "refused the key.", f"Check the key, as {variable} or key=…"
+
+
+def import_sdk(package: str, extra: str) -> Any:
+    """The SDK, imported only now; or how to install it."""
+    try:
+        return import_module(package)
+    except ImportError as failure:
+        raise ModelFailure(
+            f"The package {package!r} is not installed.",
+            remedy=f"Install it: pip install 'mcp-converser[{extra}]'.",
+        ) from failure
+
+
+def lack_key(name: str, remedy: str) -> ModelFailure:
+    """A failure that says which variable is missing."""
+    return ModelFailure(f"There is no key for the model {name!r}.", remedy=remedy)
+
+
+def describe_place(url: str) -> str:
+    """An address without what may be secret in it."""
+    parts = urlsplit(url)
+    port = f":{parts.port}" if parts.port else ""
+    return f"{parts.scheme}://{parts.hostname}{port}{parts.path.rstrip('/')}"

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all translations to a wire format share: a turn's canisters together, and nothing done twice."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar, Union, cast
+from weakref import WeakKeyDictionary
+
+from ..canisters import (
+    AssistantCanister,
+    Canister,
+    DocumentCanister,
+    InvocationCanister,
+    ResultCanister,
+    SupervisorCanister,
+    UnknownCanister,
+    UserCanister,
+)
+from ..immutables import EMPTY
+from ..invokers import Invoker
+from ..turns import Transcript
+
+Message = dict[str, Any]
+_PLAIN_IDENTIFIER = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a model did in one turn: its words, if any, and the calls that it made."""
+
+    assistant: AssistantCanister | None
+    invocations: tuple[InvocationCanister, ...] = ()
+
+    def recall(self, provider: str, model: str) -> Mapping[str, Any]:
+        """What this provider kept of the turn, if the same model took it: others cannot read it."""
+        if self.assistant is None:
+            return EMPTY
+        kept: Any = self.assistant.extras.get(provider)
+        if not isinstance(kept, Mapping):
+            return EMPTY
+        facts = cast("Mapping[str, Any]", kept)
+        return facts if facts.get("model") == model else EMPTY
+
+
+Piece = Union[Step, UserCanister, SupervisorCanister, DocumentCanister, ResultCanister]
+
+
+def group(canisters: Iterable[Canister]) -> Iterator[Piece]:
+    """Puts a model's words and the calls after them together; leaves out what is not known."""
+    assistant: AssistantCanister | None = None
+    invocations: list[InvocationCanister] = []
+    for canister in canisters:
+        if isinstance(canister, InvocationCanister):
+            invocations.append(canister)
+            continue
+        if assistant is not None or invocations:
+            yield Step(assistant, tuple(invocations))
+            assistant, invocations = None, []
+        if isinstance(canister, AssistantCanister):
+            assistant = canister
+        elif not isinstance(canister, UnknownCanister):
+            yield canister
+    if assistant is not None or invocations:
+        yield Step(assistant, tuple(invocations))
+
+
+class Conversation(Protocol):
+    """A conversation in a wire format, which takes in one piece after another."""
+
+    def add(self, piece: Piece) -> None:
+        """Translates one piece, and appends it."""
+        ...
+
+
+_C = TypeVar("_C", bound=Conversation)
+
+
+class Translations(Generic[_C]):
+    """What was made of each transcript so far; only what is new is translated."""
+
+    def __init__(self, create: Callable[[], _C]) -> None:
+        self._create = create
+        self._known: WeakKeyDictionary[Transcript, tuple[int, _C]] = WeakKeyDictionary()
+
+    def update(self, transcript: Transcript) -> _C:
+        """The whole conversation in the wire format."""
+        # Taken out first: what a failure leaves half done is thrown away.
+        count, conversation = self._known.get(transcript) or (0, self._create())
+        self._known.pop(transcript, (0, conversation))
+        for piece in group(transcript[count:]):
+            conversation.add(piece)
+        self._known[transcript] = (len(transcript), conversation)
+        return conversation
+
+
+class Definitions:
+    """Tools in a wire format, in the order in which they are given; each is translated once."""
+
+    def __init__(self, nativize: Callable[[Invoker], Message]) -> None:
+        self._nativize = nativize
+        self._invokers: Mapping[str, Invoker] | None = None
+        self._known: dict[int, tuple[Invoker, Message]] = {}
+        self._tools: list[Message] = []
+
+    def translate(self, invokers: Mapping[str, Invoker]) -> list[Message]:
+        """The definitions of a set of tools; the same set gives the same list."""
+        if invokers is not self._invokers:
+            known = self._known
+            self._known = {
+                id(invoker): known.get(id(invoker)) or (invoker, self._nativize(invoker))
+                for invoker in invokers.values()
+            }
+            self._invokers = invokers
+            self._tools = [message for _, message in self._known.values()]
+        return self._tools
+
+
+def fit_identifier(identifier: str) -> str:
+    """An identifier that every provider takes: itself, or a hash of it."""
+    if _PLAIN_IDENTIFIER.fullmatch(identifier):
+        return identifier
+    return "call_" + hashlib.sha256(identifier.encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One contract for all providers, spoken to the real SDKs over real HTTP."""

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What only Messages have: marks for the cache, documents, hidden thinking, and their own rules."""
+
+from __future__ import annotations
+
+import pytest
+
+from converser.canisters import (
+    InvocationCanister,
+    ResultCanister,
+    document,
+    supervisor,
+    user,
+)
+from converser.contents import AudioContent, BlobContent, ImageContent
+from converser.ensembles import Ensemble
+from converser.exceptions import ModelFailure
+from converser.invokers import InvocationResult, Tool
+from converser.outcomes import Outcome
+from converser.replies import StopReason
+from converser.turns import Transcript
+from tests.conversations import converse
+from tests.providers.service import Service
+from tests.providers.wires import AnthropicWire
+
+pytest.importorskip("anthropic", reason="needs the extra 'anthropic'")
+pytestmark = pytest.mark.anyio
+WIRE = AnthropicWire()
+MARK = {"type": "ephemeral"}
+
+
+@pytest.fixture
+def service():
+    service = Service(WIRE.listing("model-1"))
+    yield service
+    service.close()
+
+
+def will_answer(service, *args, **options):
+    before, after = WIRE.answer(*args, **options)
+    service.will_stream(*before, *after)
+
+
+async def ask(service, canisters, **options):
+    async with WIRE.access(service) as model:
+        return await converse(model, canisters, **options)
+
+
+def make_tools(**schemas):
+    async def run(*_):
+        return InvocationResult()
+
+    tools = [Tool(name=name, arguments_schema=schema) for name, schema in schemas.items()]
+    return Ensemble("tools", tools=[(tool, run) for tool in tools])
+
+
+async def test_the_cache_is_marked_at_tools_instructions_and_the_last_message_only(service):
+    transcript = Transcript([supervisor("One."), supervisor("Two."), user("Hello")])
+    async with WIRE.access(service) as model:
+        for _ in range(2):
+            will_answer(service, "Yes.")
+            await converse(model, transcript, ensembles=[make_tools(a={}, b={})])
+            transcript.append(user("And?"))
+    first, second = service.bodies
+    assert [tool.get("cache_control") for tool in first["tools"]] == [None, MARK]
+    assert [block.get("cache_control") for block in first["system"]] == [None, MARK]
+    assert first["messages"][-1]["content"][-1]["cache_control"] == MARK
+    marks = [block.get("cache_control") for m in second["messages"] for block in m["content"]]
+    assert marks == [None, None, MARK]
+
+
+async def test_documents_images_and_the_rest_find_their_blocks(service):
+    will_answer(service, "Fine.")
+    pdf = BlobContent(data=b"%PDF", mimetype="application/pdf", name="a.pdf")
+    table = BlobContent(data=b"a,b", mimetype="text/csv", name="t.csv", encoding="utf-8")
+    picture = ImageContent(data=b"png", mimetype="image/png")
+    drawing = ImageContent(data=b"<svg/>", mimetype="image/svg+xml")
+    sound = AudioContent(data=b"mp3", mimetype="audio/mpeg")
+    await ask(
+        service,
+        [user("Look", picture, drawing, sound, pdf), document("Text.", table, name="notes")],
+    )
+    (message,) = service.bodies[0]["messages"]
+    kinds = [block["type"] for block in message["content"]]
+    assert kinds == ["text", "image", "text", "text", "document", "document", "document"]
+    assert message["content"][1]["source"] == {
+        "type": "base64",
+        "media_type": "image/png",
+        "data": "cG5n",
+    }
+    assert message["content"][4] == {
+        "type": "document",
+        "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBERg=="},
+        "title": "a.pdf",
+    }
+    titles = [(b["title"], b["source"]["data"]) for b in message["content"][5:]]
+    assert titles == [("notes", "Text."), ("notes", "a,b")]
+
+
+async def test_results_come_first_and_errors_are_marked(service):
+    will_answer(service, "Fine.")
+    pdf = BlobContent(data=b"%PDF", mimetype="application/pdf")
+    odd = "functions.time:0 é"
+    await ask(
+        service,
+        [
+            user("Go"),
+            InvocationCanister(identifier=odd, name="weird name!"),
+            InvocationCanister(identifier="b", name="read"),
+            ResultCanister(invocation_identifier=odd, outcome=Outcome.REFUSED, error="Not now."),
+            ResultCanister(invocation_identifier="b", contents=(pdf,)),
+            user("And?"),
+        ],
+    )
+    _, calls, results = service.bodies[0]["messages"]
+    first = calls["content"][0]
+    assert first["name"] == "weird_name_"
+    assert first["id"] == results["content"][0]["tool_use_id"]
+    assert first["id"].isascii()
+    assert " " not in first["id"]
+    assert results["content"][0]["is_error"] is True
+    assert results["content"][0]["content"] == "Error (refused): Not now."
+    assert results["content"][1]["content"][0]["type"] == "document"
+    assert results["content"][2]["text"] == "And?"
+
+
+async def test_hidden_thinking_and_the_order_of_blocks_are_kept(service):
+    hidden = {"type": "redacted_thinking", "data": "enc"}
+
+    def start(index, block):
+        return WIRE._event("content_block_start", index=index, content_block=block)
+
+    def use(identifier):
+        return {"type": "tool_use", "id": identifier, "name": "a", "input": {}}
+
+    before, _ = WIRE.answer(thought=True)
+    _, after = WIRE.answer(calls=[("x", "a", {})])
+    service.will_stream(
+        *before, start(1, hidden), start(2, use("x")), start(3, hidden), start(4, use("y")), *after
+    )
+    will_answer(service, "Done.")
+    await ask(service, [user("Go")], ensembles=[make_tools(a={})])
+    step = service.bodies[1]["messages"][1]["content"]
+    assert [block["type"] for block in step] == [
+        "thinking",
+        "redacted_thinking",
+        "tool_use",
+        "redacted_thinking",
+        "tool_use",
+    ]
+    assert [block["id"] for block in step if block["type"] == "tool_use"] == ["x", "y"]
+
+
+async def test_a_combination_at_the_top_of_a_schema_is_opened(service):
+    will_answer(service, "Fine.")
+    one = {"properties": {"a": {"type": "string"}}, "required": ["a"]}
+    other = {"properties": {"b": {"type": "integer"}}, "required": ["b"]}
+    await ask(
+        service, [user("Go")], ensembles=[make_tools(t={"type": "object", "anyOf": [one, other]})]
+    )
+    (schema,) = [tool["input_schema"] for tool in service.bodies[0]["tools"]]
+    assert schema["type"] == "object"
+    assert schema["properties"] == {"a": {"type": "string"}, "b": {"type": "integer"}}
+    assert not schema.keys() & {"anyOf", "required"}
+    assert "anyOf" in schema["description"]
+
+
+async def test_an_error_in_the_stream_is_told(service):
+    before, _ = WIRE.answer("So")
+    overloaded = {"type": "overloaded_error", "message": "Overloaded"}
+    service.will_stream(*before, WIRE._event("error", error=overloaded))
+    with pytest.raises(ModelFailure, match=r"Overloaded.*try again"):
+        await ask(service, [user("Go")])
+
+
+async def test_a_full_context_is_a_truncated_answer(service):
+    before, _ = WIRE.answer("So")
+    delta = {"stop_reason": "model_context_window_exceeded"}
+    service.will_stream(
+        *before, WIRE._event("message_delta", delta=delta, usage={"output_tokens": 1})
+    )
+    assert (await ask(service, [user("Go")])).reason is StopReason.TRUNCATED

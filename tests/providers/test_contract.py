@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every provider must do, each sentence written once; a wire stands for each service."""
+
+from __future__ import annotations
+
+import base64
+from importlib.util import find_spec
+
+import pytest
+
+from converser.canisters import AssistantCanister, ResultCanister, Usage, supervisor, user
+from converser.codec import dump_canister, load_canister
+from converser.contents import ImageContent, TextualContent
+from converser.ensembles import Ensemble
+from converser.events import TextDelta, ThoughtDelta
+from converser.exceptions import ModelFailure
+from converser.invokers import InvocationResult, Tool
+from converser.outcomes import Outcome
+from converser.replies import StopReason
+from converser.turns import Controls, Transcript
+from tests.conversations import assert_valid, converse
+from tests.providers.service import Service
+from tests.providers.wires import SIGNATURE, THOUGHT, AnthropicWire
+
+pytestmark = pytest.mark.anyio
+
+WIRES = {wire.name: wire for wire in (AnthropicWire(),)}
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+OSLO = ("call_1", "time", {"city": "Oslo"})
+ROME = ("call_2", "time", {"city": "Rome"})
+PICTURE = b"\x89PNG picture"
+
+
+def demand(wire):
+    if find_spec(wire.package) is None:
+        pytest.skip(f"needs the package {wire.package!r}")
+    return wire
+
+
+@pytest.fixture(params=WIRES.values(), ids=WIRES)
+def wire(request):
+    return demand(request.param)
+
+
+@pytest.fixture
+def service(wire):
+    service = Service(wire.listing("model-1-large", "unrelated"))
+    yield service
+    service.close()
+
+
+@pytest.fixture
+def clock():
+    calls = []
+
+    async def tell(_, arguments):
+        calls.append(arguments["city"])
+        return InvocationResult(contents=(TextualContent(text=f"12:00 in {arguments['city']}"),))
+
+    async def photograph(_, __):
+        return InvocationResult(
+            contents=(
+                TextualContent(text="The tower:"),
+                ImageContent(data=PICTURE, mimetype="image/png"),
+            )
+        )
+
+    time = Tool(name="time", description="Tells the time.", arguments_schema=SCHEMA)
+    photo = Tool(name="photo", description="Takes a photograph.")
+    ensemble = Ensemble("clock", tools=[(time, tell), (photo, photograph)])
+    return ensemble, calls
+
+
+async def ask(wire, service, canisters=(), **options):
+    async with wire.access(service) as model:
+        return await converse(model, canisters or [user("Hello")], **options)
+
+
+def will_answer(wire, service, *args, **options):
+    before, after = wire.answer(*args, **options)
+    service.will_stream(*before, *after)
+
+
+async def test_text_is_streamed_and_told_with_its_usage(wire, service):
+    will_answer(wire, service, "Good day.")
+    seen = []
+    reply = await ask(wire, service, [supervisor("Be brief."), user("Hi")], events=seen.append)
+    assert "".join(e.text for e in seen if isinstance(e, TextDelta)) == "Good day."
+    assert len([e for e in seen if isinstance(e, TextDelta)]) > 1
+    (canister,) = reply
+    assert (canister.text, canister.model, canister.stop_reason) == (
+        "Good day.",
+        "model-1-x",
+        "stop",
+    )
+    assert reply.reason is StopReason.DONE
+    assert reply.usage == Usage(tokens_in=20, tokens_out=5, tokens_cached=8)
+    (body,) = service.bodies
+    assert wire.instructions(body) == ["Be brief."]
+    assert wire.words(body) == ["Hi"]
+    assert wire.tools(body) == []
+
+
+async def test_a_call_is_run_and_its_result_sent_back(wire, service, clock):
+    ensemble, calls = clock
+    will_answer(wire, service, "Let me look.", calls=[OSLO])
+    will_answer(wire, service, "Noon.")
+    reply = await ask(wire, service, ensembles=[ensemble])
+    assert calls == ["Oslo"]
+    assert reply.text == "Noon."
+    assert reply[0].stop_reason == "tool-use"
+    first, second = service.bodies
+    assert [name for name, _ in wire.tools(first)] == ["photo", "time"]
+    assert wire.tools(first)[1][1]["properties"] == SCHEMA["properties"]
+    assert wire.tools(first)[1][1]["required"] == ["city"]
+    assert wire.calls(second) == [OSLO]
+    ((identifier, text),) = wire.results(second)
+    assert identifier == "call_1"
+    assert "12:00 in Oslo" in text
+    assert "Let me look." in wire.words(second)
+
+
+async def test_parallel_calls_keep_their_order(wire, service, clock):
+    ensemble, calls = clock
+    will_answer(wire, service, calls=[OSLO, ROME])
+    will_answer(wire, service, "Noon in both.")
+    reply = await ask(wire, service, ensembles=[ensemble])
+    assert sorted(calls) == ["Oslo", "Rome"]
+    assert_valid(reply)
+    body = service.bodies[1]
+    assert wire.calls(body) == [OSLO, ROME]
+    assert [identifier for identifier, _ in wire.results(body)] == ["call_1", "call_2"]
+
+
+async def test_an_image_in_a_result_is_shown_or_named(wire, service, clock):
+    will_answer(wire, service, calls=[("call_1", "photo", {})])
+    will_answer(wire, service, "A tower.")
+    await ask(wire, service, ensembles=[clock[0]])
+    body = service.bodies[1]
+    assert "The tower:" in wire.results(body)[0][1]
+    if wire.shows_images_in_results:
+        assert wire.images(body) == [base64.b64encode(PICTURE).decode()]
+    else:
+        assert "image/png" in wire.results(body)[0][1]
+
+
+async def test_a_failed_call_is_told_as_one(wire, service, clock):
+    will_answer(wire, service, calls=[("call_1", "tiem", {})])
+    will_answer(wire, service, "Sorry.")
+    reply = await ask(wire, service, ensembles=[clock[0]])
+    (result,) = [canister for canister in reply if isinstance(canister, ResultCanister)]
+    assert result.outcome is not Outcome.SUCCESS
+    assert "tiem" in wire.results(service.bodies[1])[0][1]
+
+
+async def test_thinking_is_told_kept_through_the_codec_and_sent_back(wire, service, clock):
+    if not wire.keeps_thoughts:
+        pytest.skip(f"{wire.name} has no way to send thinking back")
+    will_answer(wire, service, "Look.", calls=[OSLO], thought=True)
+    will_answer(wire, service, "Noon.")
+    seen = []
+    question = user("The time?")
+    reply = await ask(wire, service, [question], ensembles=[clock[0]], events=seen.append)
+    assert "".join(e.text for e in seen if isinstance(e, ThoughtDelta)) == THOUGHT
+    assert reply[0].text == "Look."
+    assert wire.thoughts(service.bodies[1]) == [(THOUGHT, SIGNATURE)]
+    revived = [load_canister(dump_canister(canister)) for canister in reply]
+    assert revived == list(reply)
+    will_answer(wire, service, "You are welcome.")
+    await ask(wire, service, [question, *revived, user("Thanks")], ensembles=[clock[0]])
+    assert wire.thoughts(service.bodies[2]) == [(THOUGHT, SIGNATURE)]
+    assert wire.calls(service.bodies[2]) == [OSLO]
+
+
+async def test_thinking_of_another_model_is_not_sent(wire, service, clock):
+    if not wire.keeps_thoughts:
+        pytest.skip(f"{wire.name} has no way to send thinking back")
+    will_answer(wire, service, "Look.", calls=[OSLO], thought=True)
+    will_answer(wire, service, "Noon.")
+    reply = await ask(wire, service, ensembles=[clock[0]])
+    will_answer(wire, service, "Yes.")
+    async with wire.access(service, model="model-2") as model:
+        await converse(model, [user("Hello"), *reply, user("Sure?")], ensembles=[clock[0]])
+    assert wire.thoughts(service.bodies[2]) == []
+    assert wire.calls(service.bodies[2]) == [OSLO]
+
+
+@pytest.mark.parametrize(
+    ("stop", "reason"), [("length", StopReason.TRUNCATED), ("filtered", StopReason.FILTERED)]
+)
+async def test_stop_reasons_become_ours(wire, service, stop, reason):
+    will_answer(wire, service, "So", stop=stop)
+    assert (await ask(wire, service)).reason is reason
+
+
+async def test_a_refused_key_is_told_without_repeating_it(wire, service):
+    service.will_fail(401, wire.error(401, "invalid key: sk-SECRET"))
+    with pytest.raises(ModelFailure, match="refused the key") as caught:
+        await ask(wire, service)
+    assert wire.key_variable in str(caught.value)
+    assert "SECRET" not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+async def test_a_missing_key_is_named_before_anything_is_sent(wire, monkeypatch):
+    monkeypatch.delenv(wire.key_variable, raising=False)
+    with pytest.raises(ModelFailure, match=wire.key_variable):
+        wire.access_without_key()
+
+
+async def test_a_key_from_the_environment_goes_to_no_other_server(wire, service, monkeypatch):
+    monkeypatch.setenv(wire.key_variable, "sk-SECRET")
+    will_answer(wire, service, "Hi.")
+    await ask(wire, service)
+    path, headers, _ = service.requests[0]
+    assert "SECRET" not in f"{path} {headers}"
+
+
+async def test_an_unknown_model_is_answered_with_the_nearest_names(wire, service):
+    service.will_fail(404, wire.error(404, "model-1 was not found"))
+    with pytest.raises(ModelFailure, match="Did you mean 'model-1-large'"):
+        await ask(wire, service)
+
+
+async def test_after_429_it_tries_again(wire, service):
+    service.will_fail(429, wire.error(429, "slow down"))
+    will_answer(wire, service, "Here.")
+    assert (await ask(wire, service)).text == "Here."
+    assert len(service.requests) == 2
+
+
+async def test_a_limit_that_stays_is_a_failure(wire, service):
+    service.will_fail(429, wire.error(429, "slow down"))
+    with pytest.raises(ModelFailure, match="rate limit"):
+        async with wire.access(service, retries=0) as model:
+            await converse(model)
+
+
+async def test_a_service_that_keeps_failing_is_a_failure_after_retries(wire, service):
+    service.will_fail(500, wire.error(500, "out of order"), times=2)
+    with pytest.raises(ModelFailure, match=r"out of order.*try again"):
+        async with wire.access(service, retries=1) as model:
+            await converse(model)
+    assert len(service.requests) == 2
+
+
+async def test_a_request_that_is_refused_is_told_in_the_service_s_words(wire, service):
+    service.will_fail(400, wire.error(400, "too many tools"))
+    with pytest.raises(ModelFailure, match="too many tools"):
+        await ask(wire, service)
+    assert len(service.requests) == 1
+
+
+async def test_a_server_that_is_not_there_is_named_with_the_remedy(wire, service):
+    service.close()
+    with pytest.raises(ModelFailure, match=r"127\.0\.0\.1.*cannot be reached.*base_url"):
+        async with wire.access(service, retries=0) as model:
+            await converse(model)
+
+
+@pytest.mark.parametrize("how", ["truncated", "malformed", "disconnected"])
+async def test_a_broken_stream_runs_nothing_and_can_be_tried_again(wire, service, clock, how):
+    ensemble, calls = clock
+    before, after = wire.answer("Let me", calls=[OSLO])
+    match how:
+        case "truncated":
+            service.will_stream(*before)
+        case "malformed":
+            service.will_stream(*before, wire.malformed, *after)
+        case _:
+            service.will_stream(*before, broken=True)
+    transcript = Transcript([user("The time?")])
+    async with wire.access(service) as model:
+        with pytest.raises(ModelFailure, match=r"broke off.*try again"):
+            await converse(model, transcript, ensembles=[ensemble])
+        assert (calls, len(transcript)) == ([], 1)
+        will_answer(wire, service, "Noon.")
+        reply = await converse(model, transcript, ensembles=[ensemble])
+    assert reply.text == "Noon."
+    assert wire.words(service.bodies[1]) == ["The time?"]
+
+
+async def test_controls_and_extras_are_sent(wire, service):
+    will_answer(wire, service, "Yes.")
+    controls = Controls(temperature=0.5, tokens_max=99, extras=wire.extras)
+    await ask(wire, service, controls=controls)
+    assert wire.controls(service.bodies[0]) == (0.5, 99)
+    assert wire.extras.items() <= service.bodies[0].items()
+
+
+async def test_an_empty_answer_is_no_obstacle(wire, service):
+    will_answer(wire, service, "")
+    will_answer(wire, service, "Yes.")
+    transcript = Transcript([user("Hm")])
+    async with wire.access(service) as model:
+        assert isinstance((await converse(model, transcript))[0], AssistantCanister)
+        transcript.append(user("Well?"))
+        assert (await converse(model, transcript)).text == "Yes."
