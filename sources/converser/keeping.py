@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keeps `converser.lock` for a roster: recalls what was seen, notes what is seen, and writes what is new."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from anyio.to_thread import run_sync
+
+from .catalogue import (
+    Catalogue,
+    CatalogueEntry,
+    Drift,
+    describe_server,
+    find_drift,
+    identify_reach,
+    read_catalogue,
+    write_catalogue,
+)
+from .configuration import MCPServer
+from .exceptions import ConfigurationFailure
+from .hygiene import clean_text
+from .invokers import Tool
+
+
+class CatalogueKeeper:
+    """Knows the catalogue of one file; without a file, it remembers nothing."""
+
+    def __init__(self, path: Path | None, *, renews: bool = True) -> None:
+        self.path = path
+        self.remark = ""
+        """Why the file could not be written, if so."""
+        self._renews = renews
+        self._known: dict[str, CatalogueEntry] = {}
+        self._seen: dict[str, CatalogueEntry] = {}
+        self._unwritten: dict[str, CatalogueEntry] = {}
+
+    async def load(self) -> None:
+        """Reads the file; a damaged one is a `ConfigurationFailure`."""
+        if self.path is not None:
+            self._known = dict((await run_sync(read_catalogue, self.path)).servers)
+
+    def recall(self, server: MCPServer) -> tuple[Tool, ...] | None:
+        """The tools of a server as they were last seen, if it is still the same server."""
+        entry = self._known.get(server.name)
+        return entry.tools if entry and entry.reach == identify_reach(server) else None
+
+    def note(self, server: MCPServer, tools: Iterable[Tool]) -> Drift:
+        """Takes in the tools of a server as they are now, and tells the difference."""
+        if self.path is None:
+            return Drift()
+        entry = self._seen[server.name] = describe_server(server, tools)
+        remembered = self.recall(server)
+        drift = Drift() if remembered is None else find_drift(remembered, entry.tools)
+        if remembered is None or (drift and self._renews):
+            self._known[server.name] = self._unwritten[server.name] = entry
+        return drift
+
+    def accept(self) -> None:
+        """Takes what was seen for what shall be known from now on."""
+        self._known.update(self._seen)
+        self._unwritten.update(self._seen)
+
+    async def save(self) -> None:
+        """Writes what is new; a file that cannot be written is remarked, and harms nothing."""
+        if self.path is None or not self._unwritten:
+            return
+        entries, self._unwritten = self._unwritten, {}
+        try:
+            await run_sync(_merge, self.path, entries)
+        except ConfigurationFailure as failure:
+            self.remark = str(failure)
+        except (OSError, RecursionError) as failure:
+            reason = getattr(failure, "strerror", None) or type(failure).__name__
+            self.remark = f"{clean_text(str(self.path))} cannot be written: {reason}."
+        else:
+            self.remark = ""
+            return
+        self._unwritten = {**entries, **self._unwritten}
+
+
+def _merge(path: Path, entries: dict[str, CatalogueEntry]) -> None:
+    """Puts entries into the file; those of other servers, which others may have written, stay."""
+    before = read_catalogue(path)
+    after = Catalogue(servers={**before.servers, **entries})
+    if after != before:
+        write_catalogue(path, after)

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a roster does with its servers: connects them side by side, hears of them, and tells one observer."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any
+
+import anyio
+
+from .chores import Chores
+from .events import Announce, Event, Observer, ServerStateChanged, ToolsChanged, observe
+from .exceptions import ConverserFailure
+from .keeping import CatalogueKeeper
+from .mcp.states import ConnectionState
+from .members import Member, name_drift
+from .revisions import Plan, adapt
+from .tasks import spawn
+
+_log = logging.getLogger(__name__)
+_S = ConnectionState
+
+Work = Callable[[], Coroutine[Any, Any, None]]
+
+
+class Operations:
+    """Works on the members that it is given, from `start` to `stop`."""
+
+    def __init__(self, keeper: CatalogueKeeper, observer: Observer | None, parallel: int) -> None:
+        self.chores = Chores()
+        self.is_running = False
+        self._keeper = keeper
+        self._observer = observer
+        self._parallel = parallel
+        self._announce: Announce = _ignore
+        self._closing = self._closed = anyio.Event()
+
+    async def start(self) -> None:
+        """Begins to bring events to the observer."""
+        self.is_running = True
+        ready, closing, closed = anyio.Event(), anyio.Event(), anyio.Event()
+        self._closing, self._closed = closing, closed
+
+        async def run(announce: Announce) -> None:
+            self._announce = announce
+            ready.set()
+            await closing.wait()
+
+        async def relay() -> None:
+            try:
+                await observe(self._observer, run)
+            finally:
+                closed.set()
+
+        spawn(relay, "converser: observer of a roster")
+        await ready.wait()
+
+    async def stop(self) -> None:
+        """Waits until the observer has heard everything, or was given its time to."""
+        self.is_running = False
+        self._closing.set()
+        await self._closed.wait()
+        self._announce = _ignore
+
+    async def begin(self, members: Iterable[Member], *, strict: bool = False) -> None:
+        """Connects those that want it; with `strict`, gives up as soon as a required one fails."""
+        limiter = anyio.CapacityLimiter(self._parallel)
+        async with anyio.create_task_group() as group:
+
+            async def begin(member: Member) -> None:
+                async with limiter:
+                    await self.connect(member)
+                if strict and member.failure is not None and member.server.required:
+                    group.cancel_scope.cancel()
+
+            for member in members:
+                member.lease.is_retired = False
+                member.recall(self._keeper)
+                if member.wants_connection:
+                    group.start_soon(begin, member)
+        await self._keeper.save()
+
+    async def connect(self, member: Member, anew: bool = False) -> None:
+        """Connects a server and compares its tools; a failure stays with the server."""
+        before = member.name_tools()
+        try:
+            await member.connect(anew=anew)
+        except ConverserFailure as failure:
+            _log.info("%s", failure)
+            return
+        if drift := member.note_tools(self._keeper):
+            self.tell(member, name_drift(member.name, drift, before, member.name_tools()))
+
+    async def check(self, member: Member) -> None:
+        """Asks a server for a sign of life; one that failed is tried again."""
+        if member.state is _S.FAILED:
+            await self.connect(member)
+        elif member.state is _S.CONNECTED:
+            await member.check()
+
+    async def leave(self, members: Iterable[Member]) -> None:
+        """Leaves the connections of servers, side by side."""
+        async with anyio.create_task_group() as group:
+            for member in members:
+                group.start_soon(member.leave)
+
+    async def dismiss(self, members: Iterable[Member]) -> None:
+        """Leaves the connections of servers that are no longer wanted, and hides their tools."""
+        members = tuple(members)
+        await self.leave(members)
+        for member in members:
+            if not member.is_enabled:
+                self._announce(ServerStateChanged(server=member.name, state=_S.DISCONNECTED.value))
+            member.ensemble.enabled = False
+
+    def adapt(self, plan: Plan) -> dict[str, ConverserFailure]:
+        """Changes what needs no other connection; gives what failed."""
+        errors: dict[str, ConverserFailure] = {}
+        for member, server in plan.adaptable:
+            state = member.state
+            try:
+                change = adapt(member, server)
+            except ConverserFailure as failure:
+                errors[member.name] = failure
+                continue
+            self.tell(member, change)
+            if member.state is not state:
+                self.tell_state(member)
+        return errors
+
+    def start_chore(self, work: Work, subject: str) -> None:
+        """Has something done beside everything else, unless all is about to end."""
+        if self.is_running:
+            self.chores.start(work, f"converser: {subject}")
+
+    def hear(self, member: Member, event: ServerStateChanged | ToolsChanged) -> None:
+        """Reacts to what happened to a server, and passes it on."""
+        if isinstance(event, ToolsChanged):
+            member.note_tools(self._keeper)
+            self.start_chore(self._keeper.save, "catalogue")
+        elif event.state == _S.CONNECTED.value:
+            member.failure = None
+            if not member.is_listed:
+                self.start_chore(lambda: self._catch_up(member), f"tools of {member.name}")
+        self.tell(member, event)
+
+    def tell(self, member: Member, event: ServerStateChanged | ToolsChanged) -> None:
+        """Tells the observer, unless the server is disabled: then nothing is heard of it."""
+        is_empty = isinstance(event, ToolsChanged) and not (
+            event.added or event.removed or event.changed
+        )
+        if member.is_enabled and not is_empty:
+            self._announce(event)
+
+    def tell_state(self, member: Member) -> None:
+        """Tells where a server stands, which it could not tell by itself."""
+        error = member.find_error()
+        self._announce(
+            ServerStateChanged(
+                server=member.name,
+                state=member.state.value,
+                reason=str(error) if error and member.state is _S.FAILED else "",
+            )
+        )
+
+    async def _catch_up(self, member: Member) -> None:
+        """A call connected the server: its tools are no longer a memory."""
+        await self.connect(member)
+        await self._keeper.save()
+
+
+def _ignore(_: Event) -> None:
+    """Nobody listens."""
