@@ -78,6 +78,7 @@ if TYPE_CHECKING:
         ToolsChanged as ToolsChanged,
     )
     from .exceptions import (
+        AnswerInvalidity as AnswerInvalidity,
         ArgumentsInvalidity as ArgumentsInvalidity,
         CanisterInvalidity as CanisterInvalidity,
         ConfigurationFailure as ConfigurationFailure,
@@ -179,7 +180,8 @@ _ROOMS = {
         "ServerStateChanged TextDelta ThoughtDelta ToolsChanged"
     ),
     "exceptions": (
-        "ArgumentsInvalidity CanisterInvalidity ConfigurationFailure ConverserFailure "
+        "AnswerInvalidity ArgumentsInvalidity CanisterInvalidity ConfigurationFailure "
+        "ConverserFailure "
         "FunctionInvalidity InvokerAbsence MCPConnectionFailure MCPExecutionFailure "
         "MCPFailure MCPProtocolFailure MCPSchemaFailure MCPTimeoutFailure ModelFailure "
         "NameConflict SchemaInvalidity ToolExecutionFailure"

@@ -12,6 +12,7 @@
     │   ├── MCPProtocolFailure        the server broke the protocol
     │   └── MCPSchemaFailure          a schema of a tool is unusable, or a result violates it
     ├── ArgumentsInvalidity           arguments do not fit the schema, and repair would lose something
+    ├── AnswerInvalidity              a model's answer does not have the form that was wanted
     ├── SchemaInvalidity              a JSON Schema cannot be compiled, or is over a limit
     ├── InvokerAbsence                no tool of that name here
     ├── NameConflict                  two tools would share one name
@@ -161,6 +162,10 @@ class MCPSchemaFailure(MCPFailure):
 
 class ArgumentsInvalidity(ConverserFailure):
     """Arguments do not fit a schema; the message tells a model how to correct them."""
+
+
+class AnswerInvalidity(ConverserFailure):
+    """A model's answer does not have the form that was wanted; the reply still has its words."""
 
 
 class SchemaInvalidity(ConverserFailure):

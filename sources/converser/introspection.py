@@ -126,7 +126,7 @@ def derive_arguments_schema(subject: Subject, adapter: TypeAdapter[Any]) -> dict
     import pydantic
 
     try:
-        return _generate_schema(adapter, "validation")
+        return generate_schema(adapter, "validation")
     except pydantic.PydanticUserError as failure:
         raise _refuse_types(subject.name, failure) from failure
 
@@ -138,7 +138,7 @@ def derive_output_schema(hint: Any) -> dict[str, Any] | None:
     import pydantic
 
     try:
-        schema = _generate_schema(pydantic.TypeAdapter(hint), "serialization")
+        schema = generate_schema(pydantic.TypeAdapter(hint), "serialization")
     except (pydantic.PydanticUserError, NameError):
         return None
     target = schema
@@ -245,7 +245,8 @@ def _refuse_types(name: str, failure: Exception) -> FunctionInvalidity:
     )
 
 
-def _generate_schema(adapter: TypeAdapter[Any], mode: JsonSchemaMode) -> dict[str, Any]:
+def generate_schema(adapter: TypeAdapter[Any], mode: JsonSchemaMode) -> dict[str, Any]:
+    """The JSON Schema of a type, with its kind first, and no noise."""
     schema = adapter.json_schema(mode=mode, schema_generator=_create_generator())
     return {"type": schema.pop("type"), **schema} if "type" in schema else schema
 

@@ -13,7 +13,8 @@ from typing import Any, NoReturn
 
 import anyio
 
-from .canisters import InvocationCanister, Usage
+from .answers import AnswerForm
+from .canisters import InvocationCanister, Usage, user
 from .digests import digest
 from .events import (
     Announce,
@@ -23,7 +24,7 @@ from .events import (
     MessageStarted,
     ReplyCompleted,
 )
-from .exceptions import ConverserFailure, ModelFailure
+from .exceptions import AnswerInvalidity, ConverserFailure, ModelFailure
 from .execution import Batch, Executor, Fault, locate
 from .immutables import EMPTY
 from .invokers import describe_failure
@@ -42,6 +43,7 @@ from .turns import (
     find_capabilities,
 )
 
+_MEND = "Answer again, with one JSON object that fits, and nothing else."
 _ENDINGS = {STOP_LENGTH: StopReason.TRUNCATED, STOP_FILTERED: StopReason.FILTERED}
 
 
@@ -56,10 +58,14 @@ class Loop:
     toolbox: Toolbox
     controls: Controls = Controls()
     limits: Limits = Limits()
+    form: AnswerForm | None = None
     _turns: int = 0
     _calls: int = 0
     _usage: Usage = Usage()
     _identifiers: set[str] = field(default_factory=set[str])
+    _answers: tuple[Any, ...] = ()
+    _flaw: str = ""
+    _repairs: int = 0
     _view: Transcript = field(default_factory=Transcript)
     _scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
 
@@ -69,10 +75,17 @@ class Loop:
         reason = StopReason.TIME_LIMIT
         seconds = self.limits.seconds
         deadline = math.inf if seconds is None else anyio.current_time() + seconds
+        if self.form is not None and not find_capabilities(self.provider).answer_schema:
+            self.transcript.append(user(self.form.instruct()))
         with anyio.CancelScope(deadline=deadline) as self._scope:
             reason = await self._alternate()
-        canisters = tuple(self.transcript[start:])
-        reply = Reply(canisters=canisters, reason=reason, usage=self._usage)
+        reply = Reply(
+            canisters=tuple(self.transcript[start:]),
+            reason=reason,
+            usage=self._usage,
+            answers=self._answers,
+            flaw=self._flaw,
+        )
         self.announce(ReplyCompleted(reply=reply))
         return reply
 
@@ -88,12 +101,31 @@ class Loop:
             self._prepare()
             self._turns += 1
             completed = await self._ask()
-            stop = completed.canister.stop_reason
-            if not completed.calls:
-                self.transcript.append(completed.canister)
-                return _ENDINGS.get(stop or "", StopReason.DONE)
-            if not await self._invoke(completed):
-                return StopReason.CALLS_LIMIT
+            if completed.calls:
+                if not await self._invoke(completed):
+                    return StopReason.CALLS_LIMIT
+            elif (reason := self._finish(completed)) is not None:
+                return reason
+
+    def _finish(self, completed: TurnCompleted) -> StopReason | None:
+        """Takes the model's last words; None where it shall mend the form of its answer."""
+        canister = completed.canister
+        self.transcript.append(canister)
+        reason = _ENDINGS.get(canister.stop_reason or "", StopReason.DONE)
+        if self.form is None or reason is not StopReason.DONE:
+            return reason
+        try:
+            self._answers = (self.form.read(canister.text),)
+        except AnswerInvalidity as failure:
+            self._flaw = failure.message
+        else:
+            self._flaw = ""
+            return reason
+        if self._repairs >= self.limits.answer_repairs:
+            return StopReason.ANSWER_INVALID
+        self._repairs += 1
+        self.transcript.append(user(f"Your answer cannot be used. {self._flaw}\n{_MEND}"))
+        return None
 
     def _prepare(self) -> None:
         """Settles what the model sees in the next turn: the conversation, and its tools."""
@@ -126,7 +158,10 @@ class Loop:
     async def _take_turn(self) -> TurnCompleted:
         """Passes deltas on; only a stream that says that it is complete counts."""
         request = TurnRequest(
-            canisters=self._view, invokers=self.toolbox.invokers, controls=self.controls
+            canisters=self._view,
+            invokers=self.toolbox.invokers,
+            controls=self.controls,
+            answer_schema=self.form.schema if self.form else None,
         )
         async with aclosing(self.provider.stream_turn(request)) as items:
             async for item in items:

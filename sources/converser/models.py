@@ -13,6 +13,7 @@ from typing import Any
 import anyio
 from typing_extensions import Self
 
+from .answers import AnswerForm
 from .canisters import Canister
 from .ensembles import Ensemble, suggest_name
 from .events import Announce, Event, Observer, observe
@@ -77,12 +78,15 @@ class Model:
         limits: Limits = _LIMITS,
         policies: Sequence[Policy] = (),
         approver: Approver | None = None,
+        answer: Any = None,
     ) -> Reply:
         """Asks, runs what the model invokes, and appends, until it is done; returns what is new.
 
         Given a `Transcript`, it extends that as it goes: after a cancellation or a failure the
         transcript holds what was completed, with a result for each invocation, and can go on.
+        With `answer`, a dataclass or another type or a JSON Schema, `reply.answer` is such an object.
         """
+        form = None if answer is None else AnswerForm(answer)
         transcript = canisters if isinstance(canisters, Transcript) else Transcript(canisters)
 
         async def run(announce: Announce) -> Reply:
@@ -95,6 +99,7 @@ class Model:
                 toolbox=Toolbox(ensembles),
                 controls=controls,
                 limits=limits,
+                form=form,
             )
             return await loop.run()
 
@@ -109,6 +114,7 @@ class Model:
         limits: Limits = _LIMITS,
         policies: Sequence[Policy] = (),
         approver: Approver | None = None,
+        answer: Any = None,
     ) -> AsyncGenerator[Event, None]:
         """The same as an async iterator of events; the last one, `ReplyCompleted`, has the reply.
 
@@ -129,6 +135,7 @@ class Model:
                         limits=limits,
                         policies=policies,
                         approver=approver,
+                        answer=answer,
                     )
             except Exception as failure:
                 failures.append(failure)

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import overload
+from typing import Any, overload
 
 from .canisters import AssistantCanister, Canister, Usage
-from .exceptions import ConfigurationFailure
+from .exceptions import AnswerInvalidity, ConfigurationFailure
 
 _RESULT_BUDGET_MIN = 250
 
@@ -24,6 +24,7 @@ class StopReason(str, Enum):
     CALLS_LIMIT = "calls-limit"
     TIME_LIMIT = "time-limit"
     TOKENS_LIMIT = "tokens-limit"
+    ANSWER_INVALID = "answer-invalid"
 
     def __str__(self) -> str:
         return self.value
@@ -41,6 +42,8 @@ class Limits:
     """Calls of a turn that run at once."""
     result_budget: int | None = 25_000
     """Tokens, as estimated, that a model is sent of one result; the rest it can read piece by piece."""
+    answer_repairs: int = 2
+    """How often a model may mend an answer that has not the wanted form."""
 
     def __post_init__(self) -> None:
         for name in ("turns", "calls", "seconds", "tokens"):
@@ -53,10 +56,11 @@ class Limits:
                 f"The limit 'result_budget' is {self.result_budget!r}.",
                 remedy=f"Give {_RESULT_BUDGET_MIN} or more, or None.",
             )
-        if self.parallel < 1:
-            raise ConfigurationFailure(
-                f"The limit 'parallel' is {self.parallel!r}.", remedy="Give 1 or more."
-            )
+        for name, least in (("parallel", 1), ("answer_repairs", 0)):
+            if (value := getattr(self, name)) < least:
+                raise ConfigurationFailure(
+                    f"The limit {name!r} is {value!r}.", remedy=f"Give {least} or more."
+                )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +70,22 @@ class Reply(Sequence[Canister]):
     canisters: tuple[Canister, ...]
     reason: StopReason
     usage: Usage = Usage()
+    answers: tuple[Any, ...] = field(default=(), repr=False)
+    """The answer in the wanted form, where one was wanted and given; else nothing."""
+    flaw: str = ""
+    """What was wrong with the last answer, where a form was wanted."""
+
+    @property
+    def answer(self) -> Any:
+        """The validated answer, where `converse` was given a form for it; raises `AnswerInvalidity`."""
+        if self.answers:
+            return self.answers[0]
+        why = self.flaw or f"the conversation ended with the reason {str(self.reason)!r}"
+        raise AnswerInvalidity(
+            f"There is no answer in a wanted form: {why}",
+            remedy="Its words are in `text`, and all else in `canisters`; a form is wanted by"
+            " `converse(…, answer=…)`.",
+        )
 
     @property
     def text(self) -> str:

@@ -14,13 +14,16 @@ from .events import TextDelta
 from .exceptions import ModelFailure
 from .invokers import Invoker
 from .models import Model
-from .turns import Call, Controls, Transcript, TurnCompleted, TurnItem, TurnRequest
+from .turns import Call, Capabilities, Controls, Transcript, TurnCompleted, TurnItem, TurnRequest
 
 Speech = Union[str, "Sequence[tuple[str, Mapping[str, Any] | str]]"]
 """A text to say, or pairs of a tool's name and its arguments; these may be raw text, as a model's."""
 
 Turn = Union[Speech, Callable[[Sequence[Canister]], Speech]]
 """What to say; or a function that decides it by the conversation so far."""
+
+
+_CAPABILITIES = Capabilities()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +33,7 @@ class RecordedRequest:
     canisters: Sequence[Canister]
     invokers: Mapping[str, Invoker]
     controls: Controls
+    answer_schema: Mapping[str, Any] | None = None
 
 
 class ScriptedModel(Model):
@@ -39,9 +43,14 @@ class ScriptedModel(Model):
     """
 
     def __init__(
-        self, turns: Iterable[Turn], *, name: str = "scripted", usage: Usage | None = None
+        self,
+        turns: Iterable[Turn],
+        *,
+        name: str = "scripted",
+        usage: Usage | None = None,
+        capabilities: Capabilities = _CAPABILITIES,
     ) -> None:
-        self._script = _Script(turns, name, usage)
+        self._script = _Script(turns, name, usage, capabilities)
         super().__init__(self._script)
 
     @property
@@ -53,8 +62,15 @@ class ScriptedModel(Model):
 class _Script:
     """The provider of a scripted model."""
 
-    def __init__(self, turns: Iterable[Turn], name: str, usage: Usage | None) -> None:
+    def __init__(
+        self,
+        turns: Iterable[Turn],
+        name: str,
+        usage: Usage | None,
+        capabilities: Capabilities,
+    ) -> None:
         self.name = name
+        self.capabilities = capabilities
         self.requests: list[RecordedRequest] = []
         self._turns = iter(turns)
         self._usage = usage or Usage()
@@ -64,7 +80,10 @@ class _Script:
         canisters = _Beginning(request.canisters)
         self.requests.append(
             RecordedRequest(
-                canisters=canisters, invokers=request.invokers, controls=request.controls
+                canisters=canisters,
+                invokers=request.invokers,
+                controls=request.controls,
+                answer_schema=request.answer_schema,
             )
         )
         speech = self._advance(canisters)

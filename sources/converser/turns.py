@@ -80,6 +80,8 @@ class TurnRequest:
     canisters: Transcript
     invokers: Mapping[str, Invoker]
     controls: Controls = Controls()
+    answer_schema: Mapping[str, Any] | None = None
+    """What an answer in words shall fit, always an object; only for providers that can see to it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +110,8 @@ class Capabilities:
 
     vision: bool = True
     """Whether it sees images; where not, a note stands in the place of each."""
+    answer_schema: bool = False
+    """Whether its provider holds answers to a schema; where not, the model is told in words."""
 
 
 class Provider(Protocol):
