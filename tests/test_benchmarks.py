@@ -11,9 +11,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def test_the_benchmark_prints_ratios_for_every_transport_and_import() -> None:
+def measure(*what: str) -> str:
     ended = subprocess.run(
-        [sys.executable, "-m", "tests.benchmarks", "--quick"],
+        [sys.executable, "-m", "tests.benchmarks", "--quick", *what],
         cwd=ROOT,
         capture_output=True,
         encoding="utf-8",
@@ -21,8 +21,21 @@ def test_the_benchmark_prints_ratios_for_every_transport_and_import() -> None:
         check=False,
     )
     assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+def test_the_benchmark_prints_ratios_for_every_transport_and_import() -> None:
+    printed = measure("calls", "imports")
     for transport in ("stdio", "http", "in-process"):
         for tool in ("echo", "add"):
             row = rf"^{transport} +{tool} +\d+ +\d+ +\d+\.\d\d +\d+\.\d\d$"
-            assert re.search(row, ended.stdout, re.MULTILINE), ended.stdout
-    assert len(re.findall(r"^\S.* ms   ratio \d+\.\d\d$", ended.stdout, re.MULTILINE)) == 3
+            assert re.search(row, printed, re.MULTILINE), printed
+    assert len(re.findall(r"^\S.* ms   ratio \d+\.\d\d$", printed, re.MULTILINE)) == 3
+
+
+def test_the_benchmark_prints_a_ratio_and_a_target_for_all_work_beside_the_bare_sdk() -> None:
+    printed = measure("warm", "listing", "starting", "conversations")
+    rows = re.findall(
+        r"^.{40}(?:CPU|wall) +(?:\d+\.\d+ +){5}(?:met|MISSED)$", printed, re.MULTILINE
+    )
+    assert len(rows) == 12, printed

@@ -7,30 +7,61 @@ import argparse
 
 import anyio
 
-from tests.benchmarks import calls, imports
+from tests.benchmarks import calls, conversations, imports, listing, rounds, starting, warm
 
 CALL_TARGET = 1.10
 IMPORT_TARGET = 1 / 3
+ROOMS = {"warm": warm, "listing": listing, "starting": starting, "conversations": conversations}
+"""What is measured with a server that costs next to nothing."""
 
 
 def main() -> None:
     """Measure, and print as it goes."""
+    names = ("calls", "imports", *ROOMS)
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few rounds")
     parser.add_argument("--rounds", type=int, default=30, help="of calls; default: %(default)s")
+    parser.add_argument("only", nargs="*", metavar="what", help=f"of {', '.join(names)}")
     options = parser.parse_args()
-    rounds, starts = (2, 1) if options.quick else (options.rounds, 7)
+    if strange := set(options.only) - set(names):
+        parser.error(f"there is no {', '.join(sorted(strange))}")
+    wanted = options.only or names
+    if "calls" in wanted:
+        print_calls(options.rounds, quick=options.quick)
+    if "imports" in wanted:
+        print_imports(1 if options.quick else 7)
+    if rooms := [name for name in ROOMS if name in wanted]:
+        print(f"Beside the bare SDK, with a lean server at the far end\n{rounds.HEADING}")
+        for name in rooms:
+            anyio.run(print_room, name, options.quick)
+
+
+async def print_room(name: str, quick: bool) -> None:
+    """Print each row of a room when it is there."""
+    async for row in ROOMS[name].measure(quick=quick):
+        print(row, flush=True)
+
+
+def print_calls(count_of_rounds: int, *, quick: bool) -> None:
+    """A call on a server of the SDK's."""
+    count_of_rounds = 2 if quick else count_of_rounds
     print(f"A call, CPU of the client; in process, of both. Target: at most {CALL_TARGET:.2f}")
     print(f"{'transport':12}{'tool':8}{'SDK µs':>9}{'ours µs':>9}{'ratio':>8}{'noise':>8}")
     for transport, calls_for_sample in calls.TRANSPORTS.items():
-        count = 2 if options.quick else calls_for_sample
-        for row in anyio.run(calls.compare, transport, rounds, count):
+        count = 2 if quick else calls_for_sample
+        for row in anyio.run(calls.compare, transport, count_of_rounds, count):
             numbers = f"{row.bare:9.0f}{row.ours:9.0f}{row.ratio:8.2f}{row.noise:8.2f}"
             print(f"{row.transport:12}{row.tool:8}{numbers}", flush=True)
-    print(f"\nImport, CPU in a fresh interpreter. Target: at most {IMPORT_TARGET:.2f} of mcp")
+    print()
+
+
+def print_imports(starts: int) -> None:
+    """What it takes to import us."""
+    print(f"Import, CPU in a fresh interpreter. Target: at most {IMPORT_TARGET:.2f} of mcp")
     taken = imports.compare(starts)
     for title, seconds in taken.items():
         print(f"{title:36}{seconds * 1e3:7.0f} ms   ratio {seconds / taken['mcp']:.2f}")
+    print()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading thousands of tools in pages of a hundred, until each can be called."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+
+from tests.benchmarks.rounds import Row, compare
+from tests.benchmarks.sides import list_all, open_sides
+
+
+async def measure(*, quick: bool) -> AsyncGenerator[Row, None]:
+    """All rows, as they come."""
+    for transport, target in (("stdio", 0.6), ("http", 1.0)):
+        for count in (200,) if quick else (1_000, 10_000):
+            yield await _measure_one(transport, count, target, 1 if quick else 11 - count // 1_000)
+
+
+async def _measure_one(transport: str, count: int, target: float, rounds: int) -> Row:
+    async with open_sides(transport, "--tools", str(count)) as (bare, ensemble):
+
+        async def list_bare() -> None:
+            assert len(await list_all(bare)) == count
+
+        async def list_ours() -> None:
+            await ensemble.refresh()
+            assert len(ensemble.invokers) == count
+
+        title = f"listing of {count:,} tools, {transport}"
+        return await compare(title, list_bare, list_ours, target=target, rounds=max(3, rounds))
