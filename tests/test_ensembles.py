@@ -232,3 +232,11 @@ async def test_several_ensembles_are_gathered_by_name(awkward_server: AwkwardSer
         ) as remote:
             gathered = converser.gather_invokers([local, remote])
     assert set(gathered) == {"echo", *(f"mcp__awk__{name}" for name in TOOL_NAMES)}
+
+
+def test_a_tool_with_an_unusable_schema_cannot_become_an_invoker() -> None:
+    broken = converser.Tool(name="broken", arguments_schema={"type": "no such type"})
+    with pytest.raises(converser.MCPSchemaFailure) as caught:
+        converser.create_invoker_from_mcp_tool(broken, Shelf(broken))
+    assert caught.value.tool == "broken"
+    assert isinstance(caught.value.cause, converser.SchemaInvalidity)

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..arguments import ArgumentsGate
 from ..ensembles import Connection, Ensemble, EnsembleConfiguration
+from ..exceptions import MCPSchemaFailure, SchemaInvalidity
 from ..invokers import Context, InvocationResult, Invoker, Tool
 from ..naming import fit_name
 from .clients import MCPClient
@@ -37,10 +38,15 @@ def create_invoker_from_mcp_tool(
     async def invoke(context: Context, arguments: dict[str, Any]) -> InvocationResult:
         return await client.call_tool(tool.name, arguments, context=context)
 
+    try:
+        gate = ArgumentsGate(tool.arguments_schema)
+    except SchemaInvalidity as failure:
+        raise MCPSchemaFailure(
+            f"Tool {tool.name!r} cannot be used: its schema is unusable. {failure}",
+            server=getattr(client, "name", ""),
+            tool=tool.name,
+            cause=failure,
+        ) from failure
     return Invoker(
-        name=fit_name(tool.name),
-        tool=tool,
-        invocable=invoke,
-        gate=ArgumentsGate(tool.arguments_schema),
-        ensemble=ensemble,
+        name=fit_name(tool.name), tool=tool, invocable=invoke, gate=gate, ensemble=ensemble
     )
