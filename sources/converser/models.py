@@ -34,7 +34,7 @@ _PARTING = 10.0
 _PROVIDERS = {
     "anthropic": ("anthropic", "AnthropicProvider"),
     "embedded": ("embedded", "EmbeddedProvider"),
-    "openai": ("openai", "OpenAIProvider"),
+    "openai": ("openai", "create_provider"),
 }
 """The room of each provider and what makes one there; imported when it is asked for."""
 

@@ -19,12 +19,13 @@ from converser.outcomes import Outcome
 from converser.replies import StopReason
 from converser.turns import Controls, Transcript
 from tests.conversations import assert_valid, converse
+from tests.providers.openai_wires import ChatWire, ResponsesWire
 from tests.providers.service import Service
 from tests.providers.wires import SIGNATURE, THOUGHT, AnthropicWire
 
 pytestmark = pytest.mark.anyio
 
-WIRES = {wire.name: wire for wire in (AnthropicWire(),)}
+WIRES = {wire.name: wire for wire in (AnthropicWire(), ResponsesWire(), ChatWire())}
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 OSLO = ("call_1", "time", {"city": "Oslo"})
 ROME = ("call_2", "time", {"city": "Rome"})

@@ -80,6 +80,7 @@ class AnthropicProvider:
     async def stream_turn(self, request: TurnRequest) -> AsyncGenerator[TurnItem, None]:
         """One message; calls are given only after the stop reason has arrived."""
         answer = _Answer()
+        stream: Any = None
         try:
             stream = await self._client.messages.create(**self._compose(request))
             async with stream:
@@ -88,7 +89,8 @@ class AnthropicProvider:
                         yield delta
             completed = answer.complete(self._model)
         except Exception as failure:
-            await self._service.fail(failure, self._model, self._list_models)
+            begun = stream is not None
+            await self._service.fail(failure, self._model, self._list_models, begun=begun)
         if not completed.canister.stop_reason:
             self._service.break_off()
         yield completed

@@ -84,6 +84,7 @@ class ChatClient:
         request = {**self._nativize_controls(controls), **options}
         if tools:
             request["tools"] = tools
+        stream: Any = None
         try:
             stream = await self._client.chat.completions.create(
                 model=model,
@@ -97,7 +98,8 @@ class ChatClient:
                     for delta in answer.absorb(chunk):
                         yield delta
         except Exception as failure:
-            await self._service.fail(failure, model, self._list_models)
+            begun = stream is not None
+            await self._service.fail(failure, model, self._list_models, begun=begun)
         if answer.finish_reason is None:
             self._service.break_off()
         yield answer.complete()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """JSON Schemas of arguments in the dialect of each provider.
 
-A translation is never narrower than the schema: what a dialect cannot say is told in words, and
-the arguments are validated against the tool's own schema when they come back.
+What a dialect cannot say is told in words, and where a service holds a model to the translation, it
+takes all that the schema takes. Arguments that come back are validated against the tool's own schema.
 """
 
 from __future__ import annotations
@@ -57,7 +57,11 @@ def as_mapping(value: Any) -> Mapping[str, Any]:
 
 
 def open_top(schema: Mapping[str, Any]) -> Schema:
-    """The schema as an object without combinations at its top, as Anthropic and OpenAI demand."""
+    """The schema as an object without combinations at its top, as Anthropic and OpenAI demand.
+
+    The properties of all parts are put together, as hints: a property that only one alternative
+    speaks of keeps its schema. Neither service holds a model to such a schema.
+    """
     facts = {key: value for key, value in schema.items() if key not in _TOP_FOREIGN}
     facts["type"] = "object"
     properties: Schema = dict(as_mapping(facts.get("properties")))

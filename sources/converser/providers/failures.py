@@ -33,10 +33,14 @@ class Service:
         """The model and its place, to begin a sentence with."""
         return f"The model {self.name!r} at {self.place}"
 
-    async def fail(self, failure: Exception, model: str, list_models: SuggestModel) -> NoReturn:
+    async def fail(
+        self, failure: Exception, model: str, list_models: SuggestModel, *, begun: bool
+    ) -> NoReturn:
         """Raises what an SDK of the family of `openai` and `anthropic` raised, in our words."""
         if isinstance(failure, ModelFailure):
             raise failure
+        if begun and isinstance(failure, self.sdk.APIConnectionError):
+            self.break_off(failure)
         for kind, words, remedy in self._tell_troubles():
             if isinstance(failure, getattr(self.sdk, kind)):
                 raise ModelFailure(f"{self.who} {words}", remedy=remedy) from (

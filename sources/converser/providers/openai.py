@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
@@ -28,8 +29,9 @@ from ..contents import (
     LinkContent,
     TextualContent,
 )
+from ..exceptions import ModelFailure
 from ..invokers import Invoker
-from ..turns import Transcript, TurnCompleted, TurnItem, TurnRequest
+from ..turns import Provider, Transcript, TurnCompleted, TurnItem, TurnRequest
 from .chat import ChatClient, ChatCompleted
 
 Message = dict[str, Any]
@@ -73,6 +75,30 @@ class OpenAIProvider:
         async with aclosing(stream):
             async for item in stream:
                 yield compose_turn(item) if isinstance(item, ChatCompleted) else item
+
+
+def create_provider(
+    model: str,
+    *,
+    base_url: str | None = None,
+    key: str | None = None,
+    retries: int = 2,
+    api: str | None = None,
+) -> Provider:
+    """A model of OpenAI's over Responses; with `base_url`, of a server over Chat Completions.
+
+    `api` ("responses" or "chat") chooses otherwise.
+    """
+    if api is None:
+        elsewhere = base_url or os.environ.get("OPENAI_BASE_URL")
+        api = "chat" if elsewhere else "responses"
+    if api == "responses":
+        from .responses import ResponsesProvider
+
+        return ResponsesProvider(model, base_url=base_url, key=key, retries=retries)
+    if api == "chat":
+        return OpenAIProvider(model, base_url=base_url, key=key, retries=retries)
+    raise ModelFailure(f"OpenAI has no API {api!r}.", remedy="Say 'responses' or 'chat'.")
 
 
 class _Translation:

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""OpenAI's Responses through the official SDK: one streamed turn at a time, reasoning kept."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ..canisters import AssistantCanister, Usage
+from ..contents import TextualContent
+from ..events import TextDelta, ThoughtDelta
+from ..exceptions import ModelFailure
+from ..turns import STOP_FILTERED, STOP_LENGTH, Call, Controls, TurnCompleted, TurnItem, TurnRequest
+from .chat import connect
+from .failures import TRY_AGAIN, Service
+from .responses_items import PROVIDER, ResponsesConversation, nativize_tool
+from .translations import Definitions, Message, Translations
+
+if TYPE_CHECKING:
+    from openai.types.responses import Response, ResponseStreamEvent
+
+_STOP_REASONS = {"max_output_tokens": STOP_LENGTH, "content_filter": STOP_FILTERED}
+
+
+class ResponsesProvider:
+    """A model behind Responses; nothing is kept at the service, and nothing is translated twice."""
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        key: str | None = None,
+        retries: int = 2,
+    ) -> None:
+        self._model = model
+        self._client, self._service = connect(
+            self.name, base_url=base_url, key=key, retries=retries
+        )
+        self._translations = Translations(lambda: ResponsesConversation(model))
+        self._definitions = Definitions(nativize_tool)
+
+    @property
+    def name(self) -> str:
+        """How messages call it."""
+        return f"{PROVIDER}:{self._model}"
+
+    async def close(self) -> None:
+        """Closes the connections."""
+        await self._client.close()
+
+    async def stream_turn(self, request: TurnRequest) -> AsyncGenerator[TurnItem, None]:
+        """One response; calls are given only after the service has said that it is complete."""
+        answer = _Answer(self._service)
+        stream: Any = None
+        try:
+            stream = await self._client.responses.create(**self._compose(request))
+            async with stream:
+                async for event in stream:
+                    for delta in answer.absorb(event):
+                        yield delta
+            completed = answer.complete(self._model)
+        except Exception as failure:
+            begun = stream is not None
+            await self._service.fail(failure, self._model, self._list_models, begun=begun)
+        if completed is None:
+            self._service.break_off()
+        yield completed
+
+    def _compose(self, request: TurnRequest) -> dict[str, Any]:
+        native = {
+            "model": self._model,
+            "input": self._translations.update(request.canisters).items,
+            "tools": self._definitions.translate(request.invokers) or None,
+            "stream": True,
+            "store": False,
+            "include": ["reasoning.encrypted_content"],
+            **_nativize_controls(request.controls),
+        }
+        return {key: value for key, value in native.items() if value is not None}
+
+    async def _list_models(self) -> list[str]:
+        listing = await self._client.models.list()
+        return [entry.id for entry in listing.data]
+
+
+def _nativize_controls(controls: Controls) -> dict[str, Any]:
+    """Controls as they are called there; there is no seed."""
+    return {
+        "temperature": controls.temperature,
+        "top_p": controls.top_p,
+        "max_output_tokens": controls.tokens_max,
+        "extra_body": dict(controls.extras) or None,
+    }
+
+
+@dataclass(slots=True)
+class _Answer:
+    """An answer while it comes in, item by item."""
+
+    _service: Service
+    _response: Response | None = None
+    _items: dict[int, Any] = field(default_factory=dict[int, Any])
+
+    def absorb(self, event: ResponseStreamEvent) -> list[TextDelta | ThoughtDelta]:
+        """Takes one event in, and gives what of it people can see."""
+        match event.type:
+            case "response.output_text.delta" | "response.refusal.delta":
+                return [TextDelta(text=event.delta)]
+            case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
+                return [ThoughtDelta(text=event.delta)]
+            case "response.output_item.done":
+                self._items[event.output_index] = event.item
+            case "response.completed" | "response.incomplete":
+                self._response = event.response
+            case "response.failed":
+                error = event.response.error
+                self._fail(error.message if error else "it does not say why")
+            case "error":
+                self._fail(event.message)
+            case _:
+                pass  # Beginnings and ends of parts, and what a newer service may send.
+        return []
+
+    def _fail(self, words: str) -> None:
+        raise ModelFailure(
+            f"{self._service.who} answered with an error: {words}.", remedy=TRY_AGAIN
+        )
+
+    def complete(self, model: str) -> TurnCompleted | None:
+        """The end of the turn, or None where it has not come."""
+        if (response := self._response) is None:
+            return None
+        items: list[Any] = [self._items[index] for index in sorted(self._items)]
+        items = items or list(response.output)
+        calls = tuple(
+            Call(name=item.name, arguments=item.arguments, identifier=item.call_id)
+            for item in items
+            if item.type == "function_call"
+        )
+        parts = [part for item in items if item.type == "message" for part in item.content]
+        texts = [part.text if part.type == "output_text" else part.refusal for part in parts]
+        refused = any(part.type == "refusal" for part in parts)
+        canister = AssistantCanister(
+            contents=tuple(TextualContent(text=text) for text in texts if text),
+            model=response.model,
+            stop_reason=STOP_FILTERED if refused else _find_reason(response, bool(calls)),
+            usage=_sum_up(response),
+            extras=_keep_all(items, model),
+        )
+        return TurnCompleted(canister=canister, calls=calls)
+
+
+def _keep_all(items: list[Any], model: str) -> dict[str, Any]:
+    """What this model demands back, where it is more than words and calls."""
+    if all(item.type in ("message", "function_call") for item in items):
+        return {}
+    return {PROVIDER: {"model": model, "items": [_keep(item) for item in items]}}
+
+
+def _find_reason(response: Response, has_calls: bool) -> str:
+    if response.status == "incomplete":
+        details = response.incomplete_details
+        reason = (details.reason if details else None) or "incomplete"
+        return _STOP_REASONS.get(reason, reason)
+    return "tool-use" if has_calls else "stop"
+
+
+def _keep(item: Any) -> Message:
+    """An item as it must be sent back; of a call only what is not in its own canister."""
+    native: Message = item.to_dict(mode="json")
+    if item.type == "function_call":
+        return {"type": item.type, **({"id": item.id} if item.id else {})}
+    # The service gives a status with reasoning, but does not take one.
+    dropped = ("status",) if item.type == "reasoning" else ()
+    return {key: value for key, value in native.items() if value is not None and key not in dropped}
+
+
+def _sum_up(response: Response) -> Usage:
+    if (usage := response.usage) is None:
+        return Usage()
+    details: Any = usage.input_tokens_details
+    return Usage(
+        tokens_in=usage.input_tokens,
+        tokens_out=usage.output_tokens,
+        tokens_cached=getattr(details, "cached_tokens", 0) or 0,
+    )

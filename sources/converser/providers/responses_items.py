@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Canisters and tools as items of OpenAI's Responses, with reasoning in its own place."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable
+from typing import Any, cast
+
+from ..canisters import (
+    DocumentCanister,
+    InvocationCanister,
+    ResultCanister,
+    SupervisorCanister,
+    UserCanister,
+)
+from ..contents import BlobContent, Content, ImageContent, TextualContent
+from ..invokers import Invoker
+from ..naming import fit_name
+from .dialects import is_strict, open_top
+from .openai import describe_content, render_result
+from .translations import Message, Piece, Step, fit_identifier
+
+PROVIDER = "openai"
+_IMAGES = frozenset(("image/jpeg", "image/png", "image/gif", "image/webp"))
+
+
+class ResponsesConversation:
+    """A conversation as a flat list of items."""
+
+    def __init__(self, model: str) -> None:
+        self._model = model
+        self.items: list[Message] = []
+
+    def add(self, piece: Piece) -> None:
+        """Translates one piece, and appends it."""
+        match piece:
+            case Step():
+                self.items += self._nativize_step(piece)
+            case SupervisorCanister():
+                self._say("system", [_nativize_text(piece.text)])
+            case UserCanister():
+                self._say("user", _nativize_parts(piece.contents))
+            case DocumentCanister():
+                title = TextualContent(text=f"Document {piece.name or 'without name'}:")
+                self._say("user", _nativize_parts((title, *piece.contents)))
+            case ResultCanister():
+                self.items.append(_nativize_result(piece))
+
+    def _say(self, role: str, parts: list[Message]) -> None:
+        if parts:
+            self.items.append({"type": "message", "role": role, "content": parts})
+
+    def _nativize_step(self, step: Step) -> list[Message]:
+        """The items of a turn in their own order where they were kept; calls fill their places."""
+        kept: Any = step.recall(PROVIDER, self._model).get("items")
+        calls = iter([_nativize_invocation(invocation) for invocation in step.invocations])
+        if not isinstance(kept, list):
+            text = step.assistant.text if step.assistant else ""
+            words: Message = {"type": "message", "role": "assistant", "content": text}
+            return [*([words] if text else []), *calls]
+        items: list[Message] = []
+        for item in cast("list[Message]", kept):
+            if item["type"] != "function_call":
+                items.append(dict(item))
+            elif (call := next(calls, None)) is not None:
+                items.append({**call, **item})
+        return [*items, *calls]
+
+
+def nativize_tool(invoker: Invoker) -> Message:
+    """The definition of a tool; strict mode where it changes nothing of what is valid."""
+    parameters = open_top(invoker.arguments_schema)
+    return {
+        "type": "function",
+        "name": invoker.name,
+        "description": invoker.description,
+        "parameters": parameters,
+        "strict": is_strict(parameters),
+    }
+
+
+def _nativize_invocation(canister: InvocationCanister) -> Message:
+    return {
+        "type": "function_call",
+        "call_id": fit_identifier(canister.identifier),
+        "name": fit_name(canister.name),
+        "arguments": json.dumps(canister.arguments, ensure_ascii=False),
+    }
+
+
+def _nativize_result(canister: ResultCanister) -> Message:
+    output: str | list[Message] = render_result(canister)
+    if any(_is_shown(part) for part in canister.contents):
+        error = None if canister.error is None else f"Error ({canister.outcome}): {canister.error}"
+        output = [
+            *([_nativize_text(error)] if error else []),
+            *_nativize_parts(canister.contents),
+        ]
+    return {
+        "type": "function_call_output",
+        "call_id": fit_identifier(canister.invocation_identifier),
+        "output": output,
+    }
+
+
+def _nativize_parts(contents: Iterable[Content]) -> list[Message]:
+    return [_nativize_part(part) for part in contents]
+
+
+def _is_shown(content: Content) -> bool:
+    """Whether the format has a place for it that is better than words."""
+    if isinstance(content, ImageContent):
+        return content.mimetype in _IMAGES
+    return isinstance(content, BlobContent) and content.mimetype == "application/pdf"
+
+
+def _nativize_part(content: Content) -> Message:
+    if isinstance(content, ImageContent) and _is_shown(content):
+        return {
+            "type": "input_image",
+            "image_url": _encode(content.data, content.mimetype),
+            "detail": "auto",
+        }
+    if isinstance(content, BlobContent) and _is_shown(content):
+        return {
+            "type": "input_file",
+            "filename": content.name or "document.pdf",
+            "file_data": _encode(content.data, content.mimetype),
+        }
+    return _nativize_text(describe_content(content))
+
+
+def _encode(data: bytes, mimetype: str) -> str:
+    return f"data:{mimetype};base64,{base64.b64encode(data).decode('ascii')}"
+
+
+def _nativize_text(text: str) -> Message:
+    return {"type": "input_text", "text": text}

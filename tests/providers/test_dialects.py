@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Translated schemas are never narrower than the tool's own, whatever that is."""
+
+from __future__ import annotations
+
+import jsonschema_rs
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from converser.providers.dialects import is_strict, open_top
+from converser.providers.references import resolve_reference
+
+NAMES = st.sampled_from(["a", "b", "c"])
+LEAVES = st.sampled_from(
+    [
+        True,
+        {},
+        {"type": "string"},
+        {"type": "integer", "exclusiveMinimum": 0},
+        {"type": ["string", "null"], "enum": ["x", None]},
+        {"const": 1},
+        {"$ref": "#/$defs/node"},
+        {"type": "string", "format": "email", "pattern": "^x"},
+    ]
+)
+
+
+def objects(details):
+    return st.fixed_dictionaries(
+        {"type": st.just("object"), "properties": st.dictionaries(NAMES, details, max_size=3)},
+        optional={
+            "required": st.lists(NAMES, unique=True, max_size=2),
+            "additionalProperties": st.booleans() | details,
+        },
+    )
+
+
+def closed(details):
+    return objects(details).map(lambda schema: {**schema, "additionalProperties": False})
+
+
+DETAILS = st.recursive(
+    LEAVES,
+    lambda inner: st.one_of(
+        objects(inner),
+        st.builds(lambda items: {"type": "array", "items": items}, inner),
+        st.builds(lambda one, two: {"anyOf": [one, two]}, inner, inner),
+        st.builds(lambda one, two: {"oneOf": [one, two]}, inner, inner),
+        st.builds(lambda one, two: {"allOf": [one, two]}, inner, inner),
+    ),
+    max_leaves=6,
+)
+NODE = {"type": "object", "properties": {"a": {"$ref": "#/$defs/node"}, "b": {"type": "integer"}}}
+SCHEMAS = st.builds(
+    lambda base, extra: {**base, **extra, "$defs": {"node": NODE}},
+    objects(DETAILS),
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "anyOf": st.lists(closed(DETAILS), min_size=1, max_size=2),
+            "oneOf": st.lists(closed(DETAILS), min_size=1, max_size=2),
+            "allOf": st.lists(objects(DETAILS), min_size=1, max_size=2),
+            "$ref": st.just("#/$defs/node"),
+        },
+    ),
+)
+VALUES = st.recursive(
+    st.sampled_from([None, True, 0, 1, "x", "y"]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(NAMES, inner, max_size=3),
+    max_leaves=8,
+)
+ARGUMENTS = st.dictionaries(NAMES, VALUES, max_size=3)
+
+
+@settings(max_examples=300, deadline=None)
+@given(schema=SCHEMAS, arguments=ARGUMENTS)
+def test_an_opened_schema_takes_all_that_the_original_takes(schema, arguments):
+    opened = open_top(schema)
+    assert opened["type"] == "object"
+    assert not opened.keys() & {"anyOf", "oneOf", "allOf", "$ref", "not"}
+    if jsonschema_rs.is_valid(schema, arguments):
+        assert jsonschema_rs.is_valid(opened, arguments)
+
+
+@given(schema=objects(DETAILS))
+def test_a_schema_without_combinations_at_its_top_stays_as_it_is(schema):
+    assert open_top(schema) == schema
+
+
+CLOSED = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
+
+
+def nest(detail):
+    return {**CLOSED, "properties": {"a": detail}, "required": ["a"]}
+
+
+@pytest.mark.parametrize(
+    ("schema", "strict"),
+    [
+        (CLOSED, True),
+        (nest({"type": "string"}), True),
+        (nest({"type": ["string", "null"]}), True),
+        (nest({"anyOf": [{"type": "string"}, CLOSED]}), True),
+        (nest({"type": "array", "items": nest({"type": "integer"})}), True),
+        (nest({"$ref": "#"}), True),
+        ({**nest({"$ref": "#/$defs/n"}), "$defs": {"n": CLOSED}}, True),
+        ({**nest({"$ref": "#/$defs/n"}), "$defs": {"n": {"type": "object"}}}, False),
+        ({**CLOSED, "additionalProperties": True}, False),
+        ({"type": "object", "properties": {}}, False),
+        ({**nest({"type": "string"}), "required": []}, False),
+        (nest({}), False),
+        (nest(True), False),
+        (nest({"type": "array"}), False),
+        (nest({"type": "string", "minLength": 1}), False),
+        (nest({"type": "string", "format": "uri"}), False),
+        (nest({"type": "string", "default": "x"}), False),
+        (nest({"oneOf": [{"type": "string"}]}), False),
+        (nest({"type": "object"}), False),
+        ({"anyOf": [CLOSED]}, False),
+    ],
+)
+def test_strict_mode_is_for_closed_schemas_only(schema, strict):
+    assert is_strict(schema) is strict
+
+
+def test_a_schema_that_is_too_deep_is_not_strict():
+    schema = CLOSED
+    for _ in range(12):
+        schema = nest(schema)
+    assert not is_strict(schema)
+
+
+@pytest.mark.parametrize(
+    ("reference", "found"),
+    [
+        ("#", "all"),
+        ("#/$defs/a~1b", 1),
+        ("#/$defs/a%20c", 2),
+        ("#/list/0", 3),
+        ("#/list/9", None),
+        ("#/list/0/x", None),
+        ("#/nowhere", None),
+        ("https://x.example/schema", None),
+        (None, None),
+    ],
+)
+def test_references_are_looked_up_within_the_schema_only(reference, found):
+    root = {"$defs": {"a/b": 1, "a c": 2}, "list": [3]}
+    assert resolve_reference(root, reference) == (root if found == "all" else found)

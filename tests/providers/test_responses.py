@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What only Responses have: items with identifiers, strict tools, refusals, and nothing kept there."""
+
+from __future__ import annotations
+
+import pytest
+
+from converser.canisters import document, user
+from converser.contents import BlobContent, ImageContent
+from converser.ensembles import Ensemble
+from converser.exceptions import ModelFailure
+from converser.invokers import InvocationResult, Tool
+from converser.models import access_model
+from converser.replies import StopReason
+from tests.conversations import converse
+from tests.providers.openai_wires import ResponsesWire
+from tests.providers.service import Service
+
+pytest.importorskip("openai", reason="needs the extra 'openai'")
+pytestmark = pytest.mark.anyio
+WIRE = ResponsesWire()
+CLOSED = {
+    "type": "object",
+    "properties": {"a": {"type": "string"}},
+    "required": ["a"],
+    "additionalProperties": False,
+}
+
+
+@pytest.fixture
+def service():
+    service = Service(WIRE.listing("model-1"))
+    yield service
+    service.close()
+
+
+def will_answer(service, *args, **options):
+    before, after = WIRE.answer(*args, **options)
+    service.will_stream(*before, *after)
+
+
+async def ask(service, canisters, **options):
+    async with WIRE.access(service) as model:
+        return await converse(model, canisters, **options)
+
+
+def make_tools(**schemas):
+    async def run(*_):
+        return InvocationResult()
+
+    tools = [Tool(name=name, arguments_schema=schema) for name, schema in schemas.items()]
+    return Ensemble("tools", tools=[(tool, run) for tool in tools])
+
+
+async def test_nothing_is_kept_at_the_service_and_reasoning_comes_encrypted(service):
+    will_answer(service, "Yes.")
+    await ask(service, [user("Go")])
+    path, _, body = service.requests[0]
+    assert path == "/v1/responses"
+    assert body["store"] is False
+    assert body["include"] == ["reasoning.encrypted_content"]
+
+
+async def test_the_items_of_a_turn_go_back_in_order_under_their_identifiers(service):
+    will_answer(service, "Look.", calls=[("c1", "t", {"a": "x"})], thought=True)
+    will_answer(service, "Done.")
+    await ask(service, [user("Go")], ensembles=[make_tools(t=CLOSED)])
+    items = service.bodies[1]["input"][1:]
+    assert [(item["type"], item.get("id")) for item in items] == [
+        ("reasoning", "rs_1"),
+        ("message", "msg_1"),
+        ("function_call", "fc_c1"),
+        ("function_call_output", None),
+    ]
+    assert "status" not in items[0]
+
+
+async def test_strict_mode_is_used_only_where_it_changes_nothing(service):
+    will_answer(service, "Yes.")
+    optional = {**CLOSED, "required": []}
+    dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema", **CLOSED}
+    await ask(
+        service, [user("Go")], ensembles=[make_tools(closed=dialect, optional=optional, open={})]
+    )
+    tools = {tool["name"]: tool for tool in service.bodies[0]["tools"]}
+    assert {name: tool["strict"] for name, tool in tools.items()} == {
+        "closed": True,
+        "optional": False,
+        "open": False,
+    }
+    assert tools["closed"]["parameters"] == CLOSED
+    assert tools["optional"]["parameters"] == optional
+
+
+async def test_a_refusal_is_told_and_typed(service):
+    refusal = {"type": "refusal", "refusal": "I cannot."}
+    item = {"id": "msg_1", "type": "message", "role": "assistant", "status": "completed"}
+    done = WIRE._event(
+        "response.output_item.done", output_index=0, item={**item, "content": [refusal]}
+    )
+    _, after = WIRE.answer()
+    service.will_stream(done, *after)
+    reply = await ask(service, [user("Go")])
+    assert (reply.text, reply.reason) == ("I cannot.", StopReason.FILTERED)
+
+
+async def test_failures_within_the_stream_are_told(service):
+    response = WIRE._response("failed", [])
+    response["error"] = {"code": "server_error", "message": "It broke"}
+    service.will_stream(WIRE._event("response.failed", response=response))
+    with pytest.raises(ModelFailure, match=r"It broke.*try again"):
+        await ask(service, [user("Go")])
+    service.will_stream(WIRE._event("error", code="x", message="No room", param=None))
+    with pytest.raises(ModelFailure, match=r"No room.*try again"):
+        await ask(service, [user("Go")])
+
+
+async def test_images_and_documents_find_their_parts(service):
+    will_answer(service, "Fine.")
+    pdf = BlobContent(data=b"%PDF", mimetype="application/pdf", name="a.pdf")
+    picture = ImageContent(data=b"png", mimetype="image/png")
+    await ask(service, [user("Look", picture), document(pdf, name="paper")])
+    first, second = service.bodies[0]["input"]
+    assert first["content"][1]["image_url"] == "data:image/png;base64,cG5n"
+    assert second["content"] == [
+        {"type": "input_text", "text": "Document paper:"},
+        {
+            "type": "input_file",
+            "filename": "a.pdf",
+            "file_data": "data:application/pdf;base64,JVBERg==",
+        },
+    ]
+
+
+async def test_the_official_endpoint_means_responses_and_another_one_chat(service, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    assert "Responses" in type(access_model("openai:m")._provider).__name__
+    monkeypatch.setenv("OPENAI_BASE_URL", service.url)
+    assert "Responses" not in type(access_model("openai:m")._provider).__name__
+    with pytest.raises(ModelFailure, match=r"'assistants'.*'responses' or 'chat'"):
+        access_model("openai:m", api="assistants")
