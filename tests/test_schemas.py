@@ -11,8 +11,7 @@ import textwrap
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from converser.exceptions import SchemaInvalidity
 from converser.immutables import freeze
@@ -119,6 +118,9 @@ def test_an_unknown_dialect_is_remarked_on() -> None:
         {"allOf": {}},
         {"anyOf": [5]},
         {"$ref": 5},
+        {"$id": "http://["},
+        {"$ref": "http://["},
+        {"oneOf": [{"pattern": "(?=a)"}], "allOf": 5},
         [],
         "object",
         None,
@@ -337,6 +339,19 @@ def test_references_that_double_below_properties_are_refused() -> None:
     }
     with pytest.raises(SchemaInvalidity, match="multiply"):
         compile_schema({"$ref": "#/$defs/d0", "$defs": {**steps, "d40": {}}})
+
+
+def test_schemas_for_the_same_value_nest_so_deep_and_no_deeper() -> None:
+    assert compile_schema(_negate(63)).is_valid({}) is False
+    with pytest.raises(SchemaInvalidity, match="nest beyond the limits"):
+        compile_schema(_negate(64))
+
+
+def _negate(times: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {}
+    for _ in range(times):
+        schema = {"not": schema}
+    return schema
 
 
 def test_values_that_are_too_deep_are_a_violation() -> None:

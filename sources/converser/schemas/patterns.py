@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Regular expressions that only a backtracking engine could run: found, taken out, and told of."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from ..exceptions import SchemaInvalidity
+from .atlas import Atlas
+from .engines import build_engine
+from .plain import is_array, is_object, show
+
+_TURNING = ("not", "if", "then", "else", "maxContains", "unevaluatedProperties", "unevaluatedItems")
+
+
+def drop_patterns(atlas: Atlas) -> tuple[str, ...]:
+    """Takes out each pattern that the linear engine refuses; if any, a new atlas is due."""
+    dropped: list[str] = []
+    for place, schema in atlas.schemas.items():
+        pattern, named = schema.get("pattern"), schema.get("patternProperties")
+        unfit = [name for name in (named if is_object(named) else ()) if not _is_linear(name)]
+        for name in unfit:
+            del schema["patternProperties"][name]
+            schema.pop("additionalProperties", None)
+        if isinstance(pattern, str) and not _is_linear(pattern):
+            unfit.append(schema.pop("pattern"))
+        for name in unfit:
+            where = show(".".join(place) or "the root")
+            dropped.append(f"the pattern {show(name)} at {where} is not checked")
+    if dropped:
+        _loosen(atlas)
+    return tuple(dropped)
+
+
+def _loosen(atlas: Atlas) -> None:
+    """Without its patterns a schema takes more: nothing may then refuse a value for fitting a part."""
+    for schema in atlas.schemas.values():
+        for keyword in _TURNING:
+            schema.pop(keyword, None)
+        demanded = schema.get("allOf", [])
+        if "oneOf" in schema and is_array(demanded):
+            schema["allOf"] = [*demanded, {"anyOf": schema.pop("oneOf")}]
+
+
+@lru_cache(maxsize=1024)
+def _is_linear(pattern: str) -> bool:
+    """Whether the linear engine takes a pattern: no look-around, no back-reference, no giants."""
+    try:
+        build_engine({"pattern": pattern})
+    except SchemaInvalidity:
+        return False
+    return True
