@@ -5,6 +5,8 @@ The rooms import one way: plain ◄ keywords ◄ atlas ◄ engines ◄ walks, pa
 explanations ◄ validators ◄ objects.
 """
 
+from __future__ import annotations
+
 from .examples import example_for as example_for
 from .explanations import Violation as Violation
 from .plain import MAXIMUM_DEPTH as MAXIMUM_DEPTH
