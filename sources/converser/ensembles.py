@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 from types import TracebackType
 from typing import Any, Protocol
 
+import anyio
 import frigid
 from typing_extensions import Self
 
@@ -23,6 +24,7 @@ from .invokers import Context, Invocable, InvocationResult, Invoker, Tool
 from .naming import Naming, assign_names
 from .selection import Selection
 
+_ABANDONING_TIME_MAX = 0.1
 _log = logging.getLogger(__name__)
 _NO_INVOKERS: Mapping[str, Invoker] = frigid.Dictionary[str, Invoker]()
 
@@ -144,6 +146,11 @@ class Ensemble:
         if self.connection is not None:
             await self.connection.disconnect()
 
+    async def abandon(self) -> None:
+        """Ends a connection that failed, but does not wait long for a server that will not end."""
+        with anyio.move_on_after(_ABANDONING_TIME_MAX, shield=True):
+            await self.disconnect()
+
     async def refresh(self) -> None:
         """Lists the tools again and swaps the invokers at once, so that nobody sees half a set."""
         if (connection := self.connection) is None:
@@ -203,7 +210,7 @@ class Ensemble:
             elif self.connection is not None:
                 await self.connection.connect()
         except BaseException:
-            await self.disconnect()  # nobody else will: there is no exit without an entry
+            await self.abandon()  # nobody else will: there is no exit without an entry
             raise
         return self
 

@@ -22,6 +22,7 @@ from ..outcomes import Outcome
 from .caller import Caller
 from .calls import list_every_page, request_sign_of_life
 from .changes import ChangeSignal
+from .clocks import find_limit, shorten
 from .connection import Connection, Patience
 from .failures import (
     MESSAGE_LIMIT,
@@ -156,7 +157,8 @@ class SessionClient(ABC):
             return await self._fetch_page(session, cursor)
 
         try:
-            listed = await list_every_page(fetch, remarks.append)
+            with anyio.fail_after(self._patience.connect_timeout):
+                listed = await list_every_page(fetch, remarks.append)
         except MCPError as failure:
             if failure.code != wire.METHOD_NOT_FOUND:
                 raise self._translate(failure, site, session) from failure
@@ -175,20 +177,25 @@ class SessionClient(ABC):
         self, name: str, arguments: Mapping[str, Any], *, context: Context = NO_CONTEXT
     ) -> InvocationResult:
         """Calls a tool; a call that was lost is repeated only where that is surely harmless."""
-        for may_repeat in (True, False):
+        begun = time.monotonic()
+        left = context
+        for attempt in range(max(1, self._patience.attempts) + 1):
             site = self._site("call", name, context.timeout)
             if (session := self._connection.session) is None:
-                session = await self._reach(site)
+                session = await self._reach(site, find_limit(left))
+                left = shorten(context, time.monotonic() - begun)
                 site = self._site("call", name, context.timeout)  # quotes the new process
             try:
-                result = await self.caller.call(session, site, dict(arguments), context)
+                result = await self.caller.call(session, site, dict(arguments), left)
                 break
             except MCPFailure:
                 raise
             except Exception as failure:
                 translated = self._translate(failure, site, session)
-                if not may_repeat or not await self._prepare_repeat(failure, translated, context):
+                left = shorten(context, time.monotonic() - begun)
+                if not await self._prepare_repeat(failure, translated, left, attempt):
                     raise translated from failure
+                left = shorten(context, time.monotonic() - begun)
         else:
             raise AssertionError("the last try either succeeds or raises")
         outcome = interpret_result(result)
@@ -197,37 +204,48 @@ class SessionClient(ABC):
         return self._checks.check(name, outcome)
 
     async def _prepare_repeat(
-        self, failure: Exception, translated: MCPFailure, context: Context
+        self, failure: Exception, translated: MCPFailure, left: Context, attempt: int
     ) -> bool:
         """Whether a failed call is to be made once more, after what that needs."""
-        if self.state is ConnectionState.DISCONNECTED:
+        if self.state is ConnectionState.DISCONNECTED or attempt >= max(1, self._patience.attempts):
+            return False
+        if was_not_executed(failure):
+            if is_connection_lost(failure):
+                return True
+            pause, limit = self._patience.pause(attempt), find_limit(left)
+            if limit is not None and pause >= limit:
+                return False
+            await anyio.sleep(pause)  # for instance while the server restarts
+            return True
+        if attempt > 0:
             return False
         if isinstance(failure, MCPError) and failure.code == wire.HEADER_MISMATCH:
             await self.list_tools()  # the server wants headers that the listing tells
             return True
-        if was_not_executed(failure):
-            return True
-        harmless = context.replay or translated.tool in self._repeatable
+        harmless = left.replay or translated.tool in self._repeatable
         return harmless and translated.outcome is Outcome.UNKNOWN
 
-    async def _reach(self, site: Site) -> ClientSession:
+    async def _reach(self, site: Site, limit: float | None = None) -> ClientSession:
+        """The session; who cannot wait as long as a connection may take is free before."""
+        seconds = self._patience.connect_timeout
         try:
-            return await self._connection.connect()
+            with anyio.fail_after(limit):
+                return await self._connection.connect()
         except Exception as failure:
-            site = self._site("connect", site.tool, self._patience.connect_timeout)
+            seconds = seconds if limit is None else min(seconds, limit)
+            site = self._site("connect", site.tool, seconds)
             raise self._translate(failure, site) from failure
 
     async def _fetch_page(self, session: ClientSession, cursor: str | None) -> wire.ListToolsResult:
         """One page; where one bad tool spoils it, it is asked for again and the good ones are saved."""
         params = wire.PaginatedRequestParams(cursor=cursor)
-        with anyio.fail_after(self._patience.connect_timeout):
-            try:
-                return await session.list_tools(params=params)
-            except ValidationError:
-                if self._salvager.salvages_listings:
-                    raise
-                self._salvager.salvages_listings = True
-                return await session.list_tools(params=params)
+        try:
+            return await session.list_tools(params=params)
+        except ValidationError:
+            if self._salvager.salvages_listings:
+                raise
+            self._salvager.salvages_listings = True
+            return await session.list_tools(params=params)
 
     @asynccontextmanager
     async def _open_session(self, era: str) -> AsyncGenerator[ClientSession, None]:

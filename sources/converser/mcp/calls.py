@@ -15,7 +15,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter
 
 from ..exceptions import MCPProtocolFailure
-from .failures import Site
+from .failures import Site, blame_answer
 
 PAGES_MAX = 1_000
 TOOLS_MAX = 100_000
@@ -76,6 +76,8 @@ async def request_call(
             progress_callback=on_progress,
         )
         if isinstance(result, wire.CallToolResult):
+            if result.result_type != "complete":
+                raise blame_answer(wire.INVALID_REQUEST, "its type is not known")
             return result
         responses = await _answer_requests(session, result)
         state = result.request_state

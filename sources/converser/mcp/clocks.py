@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import anyio
 
@@ -48,3 +49,25 @@ class CallClock:
             self._maximum += now - self._paused_at
             self._paused_at = None
             self.scope.deadline = now + self._left
+
+
+def find_limit(context: Context) -> float | None:
+    """Seconds that a caller is ready to wait for the first sign of an answer."""
+    limits = [s for s in (context.timeout, context.timeout_maximum) if s is not None]
+    return min(limits, default=None)
+
+
+def shorten(context: Context, seconds: float) -> Context:
+    """The same context after some of its time has gone by; never without any time at all."""
+    if find_limit(context) is None:
+        return context
+
+    def subtract(limit: float | None) -> float | None:
+        return None if limit is None else max(0.001, limit - seconds)
+
+    return replace(
+        context,
+        timeout=subtract(context.timeout),
+        timeout_maximum=subtract(context.timeout_maximum),
+        idle_timeout=context.idle_timeout or context.timeout,
+    )

@@ -31,6 +31,7 @@ Attend = Callable[[ClientSession, bool], Coroutine[Any, Any, None]]
 """Runs beside a session for as long as it lasts; told whether it stands in for a lost one."""
 
 _CLOSING_TIME_MAX = 10.0
+_SETTLING_TIME_MAX = 0.15
 _LASTING = 30.0
 _ERAS = {"auto": ("auto", "legacy"), "legacy": ("legacy", "auto")}
 _log = logging.getLogger(__name__)
@@ -85,7 +86,9 @@ class Connection:
         if self._session is not None:
             return self._session
         life = self._life or self._begin()
-        await life.settled.wait()
+        # Who waits is free in time, also where the owner is still busy with ending what it began.
+        with anyio.fail_after(self._patience.connect_timeout + _SETTLING_TIME_MAX):
+            await life.settled.wait()
         if self._session is not None:
             return self._session
         raise life.failure or ConnectionAbortedError("it was closed while it was being opened")

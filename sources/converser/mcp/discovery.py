@@ -25,7 +25,7 @@ async def discover_mcp_tools(
     try:
         await ensemble.connect()
     except BaseException:
-        await ensemble.disconnect()
+        await ensemble.abandon()
         raise
     return ensemble
 

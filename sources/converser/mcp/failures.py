@@ -24,15 +24,16 @@ from ..outcomes import Outcome
 from .stderr import StderrRing
 
 MESSAGE_LIMIT = 2_000
-UNSENT = "converser/unsent"
-"""The data of an error that was raised before anything was written."""
+UNSENT = f"converser/unsent/{secrets.token_hex(8)}"
+"""The data of an error that was raised before anything was written; no server can guess it."""
 FAULT_KEY = f"converser/fault/{secrets.token_hex(8)}"
 """Where the HTTP guard puts what it knows of a fault, in an error's data; no server can guess it."""
 
 _CONNECTION_CLOSED = -32000
 _BROKEN_STREAM = "sse stream "
 _REQUEST_TIMEOUT = -32001
-_LOST_SESSION = ("session not found", "session terminated", "no valid session id")
+_PARSE_ERROR = -32700
+_UNPARSED = ("failed to parse json response", "failed to parse sse message")
 
 
 Stage = Literal["connect", "list", "call"]
@@ -114,16 +115,18 @@ def unwrap_group(failure: BaseException) -> BaseException:
     return failure
 
 
+def blame_answer(code: int, reason: str) -> MCPError:
+    """An error in place of an answer that cannot be used, though the server has worked on it."""
+    return MCPError(code, reason, {FAULT_KEY: {"broken": reason}})
+
+
 def is_connection_lost(failure: BaseException) -> bool:
     """Whether the session is gone, so that only a new connection helps."""
     if not isinstance(failure, MCPError):
         return False
     if (fault := _find_fault(failure)) is not None:
-        return fault.get("status") == 404 and bool(fault.get("session"))
-    message = failure.message.lower()
-    return (failure.code == _CONNECTION_CLOSED and message == "connection closed") or any(
-        words in message for words in _LOST_SESSION
-    )
+        return bool(fault.get("lost"))
+    return failure.code == _CONNECTION_CLOSED and failure.message.lower() == "connection closed"
 
 
 def was_not_executed(failure: BaseException) -> bool:
@@ -132,7 +135,7 @@ def was_not_executed(failure: BaseException) -> bool:
         return False
     if (fault := _find_fault(failure)) is not None:
         return fault.get("sent") is False or is_connection_lost(failure)
-    return failure.data == UNSENT or any(w in failure.message.lower() for w in _LOST_SESSION)
+    return bool(failure.data == UNSENT)
 
 
 def needs_authorization(failure: BaseException | None) -> bool:
@@ -163,11 +166,15 @@ def report_timeout(site: Site, cause: BaseException | None = None) -> MCPTimeout
 
 def _translate_rpc_error(failure: MCPError, site: Site) -> MCPFailure:
     if (fault := _find_fault(failure)) is not None and not is_connection_lost(failure):
+        if reason := fault.get("broken"):
+            return _report_broken(site, str(reason), failure)
         return _report_http_fault(fault, failure, site)
     if is_connection_lost(failure) or _is_stream_broken(failure):
         return report_lost(site, failure)
     if failure.code == _REQUEST_TIMEOUT and "timed out" in failure.message.lower():
         return report_timeout(site, failure)
+    if failure.code == _PARSE_ERROR and failure.message.lower().startswith(_UNPARSED):
+        return _report_broken(site, "it is not a message of the protocol", failure)
     words = clean_text(failure.message, limit=MESSAGE_LIMIT)
     if site.stage == "call":
         return MCPExecutionFailure(
@@ -205,6 +212,21 @@ def _report_invalid_message(site: Site, failure: ValidationError) -> MCPProtocol
         f" {_summarise_validation(failure)}.{site.epilogue}",
         remedy=remedy,
         cause=failure,
+        outcome=Outcome.UNKNOWN if is_call else Outcome.TOOL_ERROR,
+        **site.at(),
+    )
+
+
+def _report_broken(site: Site, reason: str, cause: BaseException) -> MCPProtocolFailure:
+    """An answer came, and cannot be used: what was asked for may well have been done."""
+    remedy = "Report this to the server's authors."
+    if is_call := site.stage == "call":
+        remedy = f"Check whether it took effect before you call it again. {remedy}"
+    return MCPProtocolFailure(
+        f"{site.describe()} gave an answer that cannot be used: {clean_text(reason, limit=300)}."
+        f"{site.epilogue}",
+        remedy=remedy,
+        cause=cause,
         outcome=Outcome.UNKNOWN if is_call else Outcome.TOOL_ERROR,
         **site.at(),
     )

@@ -10,12 +10,27 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import anyio
 import httpx2
+from mcp_types import METHOD_NOT_FOUND
 
-from .failures import FAULT_KEY, HttpRefusal
+from ..tasks import spawn
+from .exchanges import (
+    BrokenAnswer,
+    EventBytes,
+    Exchange,
+    Resumptions,
+    Throttle,
+    read_body,
+    read_head,
+    replace_content,
+)
+from .failures import FAULT_KEY
 
 _FAULT_CODE = -32000
-_BODY_MAX = 1024 * 1024
+_ERROR_MAX = 1024 * 1024
+_NOTICE_PATIENCE = 5.0
+_GOODBYE_PATIENCE = 2.0
 _NEVER_SENT = (
     httpx2.ConnectError,
     httpx2.ConnectTimeout,
@@ -23,6 +38,7 @@ _NEVER_SENT = (
     httpx2.LocalProtocolError,
     httpx2.UnsupportedProtocol,
 )
+_LOST_SESSION = ("session not found", "session terminated", "no valid session id")
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
@@ -30,62 +46,126 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
 
     def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
         self._inner = inner
+        self._exchanges: dict[bytes, Exchange] = {}
+        self._notices: set[anyio.CancelScope] = set()
+        self._throttle = Throttle()
+        self._resumptions = Resumptions()
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Passes a request on; the SDK reads a JSON-RPC error body of an error response verbatim."""
+        """Passes a request on; what a login asks elsewhere must come back as it is."""
+        if "text/event-stream" in request.headers.get("accept", ""):
+            if request.method == "POST":
+                return await self._post(request)
+            if request.method == "GET":
+                return await self._listen(request)
+            if request.method == "DELETE":
+                with anyio.fail_after(_GOODBYE_PATIENCE):
+                    return await self._inner.handle_async_request(request)
         try:
-            response = await self._inner.handle_async_request(request)
+            return await self._inner.handle_async_request(request)
         except httpx2.TransportError as failure:
             if request.method != "POST":
                 raise
-            fault = {"text": _describe(failure), "sent": not isinstance(failure, _NEVER_SENT)}
-            return _answer(request, 503, _wrap(fault))
-        if response.status_code < 400 or not _is_message(request):
-            return response
-        error = await _read_error(response)
-        if error is None or response.status_code in (401, 403):
-            error = _wrap(
-                {
-                    "status": response.status_code,
-                    "retry_after": response.headers.get("retry-after"),
-                    "session": "mcp-session-id" in request.headers,
-                }
-            )
-        return _answer(request, response.status_code, error, dict(response.headers))
+            return _answer(request, 503, _blame_network(failure))
 
     async def aclose(self) -> None:
         """Closes the transport inside."""
+        for scope in self._notices:
+            scope.cancel()
         await self._inner.aclose()
 
+    async def _post(self, request: httpx2.Request) -> httpx2.Response:
+        head = read_head(await request.aread())
+        if not head.is_request:
+            return await self._notify(request, head.method)
+        number = head.identifier or b""
+        exchange = self._exchanges[number] = Exchange()
+        response: httpx2.Response | None = None
+        try:
+            with exchange.waiting():
+                response = await self._request(request, exchange, number)
+        except httpx2.TransportError as failure:
+            response = _answer(request, 503, _blame_network(failure))
+        except BrokenAnswer as failure:
+            response = _answer(request, 502, _wrap({"broken": str(failure)}))
+        finally:
+            if response is None or not isinstance(response.stream, EventBytes):
+                self._forget(number, exchange)
+        return response or _answer(request, 503, _wrap({"broken": "nobody waits for it"}))
 
-def _is_message(request: httpx2.Request) -> bool:
-    """Whether this is a message to the server; what a login asks elsewhere must come back as it is."""
-    return request.method == "POST" and "text/event-stream" in request.headers.get("accept", "")
-
-
-class RefusalTransport(httpx2.AsyncBaseTransport):
-    """Tells the status of a refused event stream without its URL, which may hold a secret."""
-
-    def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
-        self._inner = inner
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Passes a request on."""
+    async def _request(
+        self, request: httpx2.Request, exchange: Exchange, number: bytes
+    ) -> httpx2.Response:
+        """The server's answer; where it is short, it is read before the SDK relies on it."""
         response = await self._inner.handle_async_request(request)
-        if response.status_code < 400 or request.method != "GET":
+        status = response.status_code
+        if status >= 400:
+            return await _explain_status(request, response)
+        if 300 <= status < 400:
             return response
+        kind = response.headers.get("content-type", "").lower()
+        if kind.startswith("application/json") and status != 202:
+            return replace_content(response, request, await read_body(response))
+        if kind.startswith("text/event-stream") and status != 202:
+            stream = EventBytes(response, exchange, lambda: self._forget(number, exchange))
+            return replace_content(response, request, stream)
         await response.aclose()
-        raise HttpRefusal(response.status_code, response.headers.get("retry-after"))
+        raise BrokenAnswer(f"status {status}, content type {kind.partition(';')[0] or 'none'}")
 
-    async def aclose(self) -> None:
-        """Closes the transport inside."""
-        await self._inner.aclose()
+    def _forget(self, number: bytes, exchange: Exchange) -> None:
+        if self._exchanges.get(number) is exchange:
+            del self._exchanges[number]
+
+    async def _notify(self, request: httpx2.Request, method: bytes | None) -> httpx2.Response:
+        """Sends what needs no answer: the SDK sends nothing else before that is done, so not for long."""
+        if method == b"notifications/cancelled":
+            number = json.loads(request.content).get("params", {}).get("requestId")
+            if exchange := self._exchanges.get(json.dumps(number).encode()):
+                exchange.break_off()
+            spawn(lambda: self._deliver(request), "converser: cancellation")
+        else:
+            await self._deliver(request)
+        return httpx2.Response(202, request=request)
+
+    async def _deliver(self, request: httpx2.Request) -> None:
+        with anyio.move_on_after(_NOTICE_PATIENCE) as scope:
+            self._notices.add(scope)
+            try:
+                response = await self._inner.handle_async_request(request)
+                await response.aclose()
+            except httpx2.TransportError:
+                pass  # whoever asks for something next will hear of it
+            finally:
+                self._notices.discard(scope)
+
+    async def _listen(self, request: httpx2.Request) -> httpx2.Response:
+        """Opens a stream of events; a server that closes it at once is not hammered."""
+        await self._throttle.wait()
+        if not self._resumptions.is_worthwhile(request.headers.get("last-event-id")):
+            return httpx2.Response(410, request=request)
+        response = await self._inner.handle_async_request(request)
+        if response.status_code != 200:
+            return response
+        return replace_content(response, request, EventBytes(response, Exchange(), lambda: None))
 
 
-def _describe(failure: httpx2.TransportError) -> str:
-    if isinstance(failure, httpx2.LocalProtocolError):
-        return "the request is not valid HTTP"
-    return str(failure) or type(failure).__name__
+async def _explain_status(request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
+    """The SDK reads a JSON-RPC error body of an error response verbatim; so there will be one."""
+    status = response.status_code
+    error = await _read_error(response)
+    lost = "mcp-session-id" in request.headers and _is_session_lost(status, error)
+    if error is None or lost or status in (401, 403):
+        retry_after = response.headers.get("retry-after")
+        error = _wrap({"status": status, "retry_after": retry_after, "lost": lost})
+    return _answer(request, status, error, dict(response.headers))
+
+
+def _is_session_lost(status: int, error: dict[str, Any] | None) -> bool:
+    """Whether the server has forgotten the session, in one of the ways in which servers say so."""
+    if status == 404:
+        return error is None or error["code"] != METHOD_NOT_FOUND
+    words = error["message"].lower() if error else ""
+    return status == 400 and any(phrase in words for phrase in _LOST_SESSION)
 
 
 async def _read_error(response: httpx2.Response) -> dict[str, Any] | None:
@@ -95,7 +175,7 @@ async def _read_error(response: httpx2.Response) -> dict[str, Any] | None:
         if "json" in response.headers.get("content-type", ""):
             async for chunk in response.aiter_bytes():
                 body += chunk
-                if len(body) > _BODY_MAX:
+                if len(body) > _ERROR_MAX:
                     return None
         error = json.loads(body)["error"]
         return {
@@ -109,6 +189,13 @@ async def _read_error(response: httpx2.Response) -> dict[str, Any] | None:
         return None
     finally:
         await response.aclose()
+
+
+def _blame_network(failure: httpx2.TransportError) -> dict[str, Any]:
+    text = str(failure) or type(failure).__name__
+    if isinstance(failure, httpx2.LocalProtocolError):
+        text = "the request is not valid HTTP"
+    return _wrap({"text": text, "sent": not isinstance(failure, _NEVER_SENT)})
 
 
 def _wrap(fault: dict[str, Any]) -> dict[str, Any]:

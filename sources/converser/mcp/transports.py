@@ -15,7 +15,8 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from ..exceptions import ConfigurationFailure
-from .guard import GuardedTransport, RefusalTransport
+from .guard import GuardedTransport
+from .old_events import OldEventsTransport
 from .stderr import StderrRing
 
 Streams = tuple[Any, Any]
@@ -96,7 +97,7 @@ def _create_refusing_client(
     timeout: httpx2.Timeout | None = None,
     auth: httpx2.Auth | None = None,
 ) -> httpx2.AsyncClient:
-    transport = RefusalTransport(httpx2.AsyncHTTPTransport())
+    transport = OldEventsTransport(httpx2.AsyncHTTPTransport())
     return httpx2.AsyncClient(transport=transport, headers=headers, timeout=timeout, auth=auth)
 
 

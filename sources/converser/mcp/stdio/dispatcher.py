@@ -31,11 +31,11 @@ from mcp.shared.transport_context import TransportContext
 from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, REQUEST_TIMEOUT
 from opentelemetry import propagate, trace
 
-from ..failures import UNSENT
+from ..failures import UNSENT, blame_answer
 from ..salvage import as_dictionary
 from .framing import Excess
 from .inbound import Arrival, Inbox
-from .messages import decode_messages, encode_message, recover_identifier
+from .messages import decode_messages, encode_message, recover_identifiers
 from .process import ServerProcess
 
 Treat = Callable[[str, "dict[str, Any]"], "dict[str, Any]"]
@@ -127,23 +127,28 @@ class LeanDispatcher(Dispatcher[TransportContext]):
     def take_line(self, line: bytes | Excess) -> None:
         """Takes one line of the server's; what is broken fails the one call that it answers."""
         if isinstance(line, Excess):
-            self._fail_broken(line.head, f"The answer has {line.length} bytes, which is too much")
+            self._fail_broken(line.head, f"it has {line.length} bytes, which is too much")
             return
         messages = decode_messages(line)
         if messages is None:
-            self._fail_broken(line, "The answer is not valid JSON")
+            self._fail_broken(line, "it is not valid JSON, or nested too deeply")
             return
         for message in messages:
             self._take(message)
 
+    def lose(self) -> None:
+        """The stream has ended: nothing more is sent, and the owner hears of it at once."""
+        if not self._closed:
+            self._closed = True
+            self._on_lost()
+
     def end(self) -> None:
-        """The stream has ended: whoever waits hears of it at once."""
-        self._closed = True
+        """All that can be known of the end is known: whoever waits hears of it."""
+        self.lose()
         self._arrivals.put_nowait(None)
         for pending in self._pending.values():
             if not pending.future.done():
                 pending.future.set_exception(MCPError(CONNECTION_CLOSED, "Connection closed"))
-        self._on_lost()
 
     def _take(self, message: dict[str, Any]) -> None:
         if "method" in message:
@@ -174,9 +179,10 @@ class LeanDispatcher(Dispatcher[TransportContext]):
         self._arrivals.put_nowait((identifier, method, params))
 
     def _fail_broken(self, line: bytes, reason: str) -> None:
-        pending = self._pending.get(recover_identifier(line) or "")
-        if pending is not None and not pending.future.done():
-            pending.future.set_exception(MCPError(PARSE_ERROR, reason))
+        """Fails the call that a broken line answers; nobody can guess an id, so one is proof."""
+        waiting = [self._pending[i] for i in recover_identifiers(line) if i in self._pending]
+        if len(waiting) == 1 and not waiting[0].future.done():
+            waiting[0].future.set_exception(blame_answer(PARSE_ERROR, reason))
         else:
             self.strays += 1
 
@@ -246,4 +252,4 @@ def _read_error(error: Any) -> MCPError:
     code, message = fields.get("code"), fields.get("message")
     if isinstance(code, int) and isinstance(message, str):
         return MCPError(code, message, fields.get("data"))
-    return MCPError(PARSE_ERROR, "The answer has neither a result nor a proper error")
+    return blame_answer(PARSE_ERROR, "it has neither a result nor a proper error")

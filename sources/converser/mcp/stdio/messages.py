@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any, cast
 
 from pydantic_core import from_json, to_json
 
+from ..leniency import decode_leniently
+
 _IDENTIFIER = re.compile(rb'"id"\s*:\s*(?:(\d{1,19})|"([^"\\]{1,100})")')
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_BEGINNING = b'{"jsonrpc"'
 
 
 def encode_message(message: dict[str, Any]) -> bytes:
@@ -20,37 +21,26 @@ def encode_message(message: dict[str, Any]) -> bytes:
 
 def decode_messages(line: bytes) -> list[dict[str, Any]] | None:
     """The message, or the batch of messages, on a line; None where it is none."""
-    try:
-        value: Any = from_json(line, cache_strings="keys")
-    except ValueError:
-        value = _decode_leniently(line)
+    value = _decode(line)
+    if value is None and (start := line.rfind(_BEGINNING)) > 0:
+        value = _decode(line[start:])  # after a word of the server's, or half a message
     items = cast("list[Any]", value) if isinstance(value, list) else [value]
     messages = [cast("dict[str, Any]", item) for item in items if isinstance(item, dict)]
     return messages if messages and len(messages) == len(items) else None
 
 
-def recover_identifier(line: bytes) -> int | str | None:
-    """The id in a line that cannot be decoded, where there is just one at its beginning or end."""
+def recover_identifiers(line: bytes) -> set[int | str]:
+    """What may be ids in a line that cannot be decoded, at its beginning and end."""
     found = {match for part in (line[:4_096], line[-4_096:]) for match in _IDENTIFIER.findall(part)}
-    if len(found) != 1:
-        return None
-    number, text = found.pop()
-    return int(number) if number else text.decode("utf-8", "replace")
+    return {int(number) if number else text.decode("utf-8", "replace") for number, text in found}
 
 
-def _decode_leniently(line: bytes) -> Any:
-    """Reads what the quick decoder refuses: bytes that are no UTF-8, and lone surrogates."""
+def _decode(line: bytes) -> Any:
     try:
-        return _mend(json.loads(line.decode("utf-8", "replace")))
-    except (ValueError, RecursionError):
+        return from_json(line, cache_strings="keys")
+    except ValueError:
+        pass
+    try:
+        return decode_leniently(line)
+    except ValueError:
         return None
-
-
-def _mend(value: Any) -> Any:
-    if isinstance(value, str):
-        return _LONE_SURROGATE.sub("\ufffd", value)
-    if isinstance(value, list):
-        return [_mend(item) for item in cast("list[Any]", value)]
-    if isinstance(value, dict):
-        return {_mend(k): _mend(v) for k, v in cast("dict[str, Any]", value).items()}
-    return value

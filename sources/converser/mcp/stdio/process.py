@@ -20,21 +20,27 @@ from .framing import Excess, Framer
 
 _POLITE_GRACE = 2.0
 _FORCED_GRACE = 3.0
-_LAST_LINES_PATIENCE = 0.25
+_LAST_WORDS_PATIENCE = 0.25
 _KEEPER = Path(__file__).with_name("keeper.py")
 
 
 class ServerProcess(asyncio.SubprocessProtocol):
-    """Hands on each line of stdout, keeps the last ones of stderr, and tells of the end once."""
+    """Hands on each line of stdout, keeps the last ones of stderr, and tells of the end.
+
+    Twice: at once that the server is lost, and a moment later that its exit code and last words
+    are known, which whoever waits for an answer will want to hear.
+    """
 
     def __init__(
         self,
         ring: StderrRing,
         on_line: Callable[[bytes | Excess], None],
+        on_lost: Callable[[], None],
         on_end: Callable[[], None],
     ) -> None:
         self._ring = ring
         self._on_line = on_line
+        self._on_lost = on_lost
         self._on_end = on_end
         self._framer = Framer()
         self._over = False
@@ -118,13 +124,22 @@ class ServerProcess(asyncio.SubprocessProtocol):
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         """Called by the loop when a stream has ended."""
         if fd == 1:
-            self._finish()
+            self._finish_soon()
 
     def process_exited(self) -> None:
         """Called by the loop when the process has ended; its last lines may still be on their way."""
         self._exited.set()
         self._ring.exit_code = self.exit_code
-        asyncio.get_running_loop().call_later(_LAST_LINES_PATIENCE, self._finish)
+        self._finish_soon()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Called by the loop when the process and all of its streams have ended."""
+        self._finish()
+
+    def _finish_soon(self) -> None:
+        if not self._over:
+            self._on_lost()
+            asyncio.get_running_loop().call_later(_LAST_WORDS_PATIENCE, self._finish)
 
     def _finish(self) -> None:
         if not self._over:

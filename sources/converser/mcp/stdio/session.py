@@ -26,7 +26,7 @@ async def open_process(
 ) -> AsyncGenerator[LeanDispatcher, None]:
     """Starts a server, and brings it surely to its end, whatever happens meanwhile."""
     dispatcher = LeanDispatcher(on_lost, treat)
-    process = ServerProcess(launch.ring, dispatcher.take_line, dispatcher.end)
+    process = ServerProcess(launch.ring, dispatcher.take_line, dispatcher.lose, dispatcher.end)
     dispatcher.attach(process)
     try:
         environment = {**get_default_environment(), **launch.environment}

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parts of the HTTP guard: answers that are bounded and can be broken off, and requests that are not hurried."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import aclosing, contextmanager
+from dataclasses import dataclass
+
+import anyio
+import anyio.lowlevel
+import httpx2
+from pydantic_core import to_json
+
+from .leniency import decode_leniently, has_odd_characters
+
+BODY_MAX = 128 * 1024 * 1024
+"""Bytes of one answer, as they are once inflated."""
+
+_HEAD = re.compile(rb'\{"jsonrpc":"2\.0",(?:"id":(\d+|"[^"]*"),)?(?:"method":"([^"]*)")?')
+_HOP_HEADERS = ("content-encoding", "content-length", "transfer-encoding")
+
+
+class BrokenAnswer(Exception):
+    """An answer that came, and cannot be used."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """What a message to the server is: a request has both, an answer to the server's no method."""
+
+    identifier: bytes | None
+    method: bytes | None
+
+    @property
+    def is_request(self) -> bool:
+        """Whether the server owes an answer."""
+        return self.identifier is not None and self.method is not None
+
+
+def read_head(content: bytes) -> Head:
+    """The head of a message as the SDK writes it; the rest may be large, and is not looked at."""
+    match = _HEAD.match(content)
+    return Head(identifier=match[1], method=match[2]) if match else Head(identifier=b"", method=b"")
+
+
+def is_message(content: bytes) -> bool:
+    """Whether this is a message to the server, and not, for instance, a step of a login."""
+    return _HEAD.match(content) is not None
+
+
+class Exchange:
+    """A request and its answer under way, which can be broken off from elsewhere."""
+
+    def __init__(self) -> None:
+        self._scope: anyio.CancelScope | None = None
+        self.is_over = False
+
+    def break_off(self) -> None:
+        """Waits no longer for the server."""
+        self.is_over = True
+        if self._scope is not None:
+            self._scope.cancel()
+
+    @contextmanager
+    def waiting(self) -> Generator[None]:
+        """Leaves the block when the exchange is broken off; then `is_over` is set."""
+        with anyio.CancelScope() as scope:
+            self._scope = scope
+            if self.is_over:
+                scope.cancel()
+            try:
+                yield
+            finally:
+                self._scope = None
+
+
+async def iterate_pieces(response: httpx2.Response) -> AsyncGenerator[bytes, None]:
+    """The inflated bytes of a response; others get their turn between the pieces of a bomb."""
+    inflates = "content-encoding" in response.headers
+    async with aclosing(response.aiter_bytes()) as pieces:
+        async for piece in pieces:
+            yield piece
+            if inflates:
+                await anyio.lowlevel.checkpoint()
+
+
+async def read_body(response: httpx2.Response) -> bytes:
+    """A whole answer that is JSON, within the bound, its broken characters replaced."""
+    parts: list[bytes] = []
+    size = 0
+    try:
+        async with aclosing(iterate_pieces(response)) as pieces:
+            async for piece in pieces:
+                parts.append(piece)
+                size += len(piece)
+                if size > BODY_MAX:
+                    raise BrokenAnswer(f"it has more than {BODY_MAX} bytes")
+    except httpx2.DecodingError:
+        raise BrokenAnswer("it is not compressed as it says") from None
+    finally:
+        await response.aclose()
+    body = b"".join(parts)
+    if not has_odd_characters(body):
+        return body
+    try:
+        return to_json(decode_leniently(body))
+    except ValueError:
+        raise BrokenAnswer("it is not valid JSON") from None
+
+
+class EventBytes(httpx2.AsyncByteStream):
+    """The bytes of a stream of events; broken off, it just ends."""
+
+    def __init__(
+        self, response: httpx2.Response, exchange: Exchange, on_close: Callable[[], None]
+    ) -> None:
+        self._response = response
+        self._exchange = exchange
+        self._on_close = on_close
+
+    async def __aiter__(self) -> AsyncGenerator[bytes, None]:
+        """Called by the HTTP client."""
+        async with aclosing(iterate_pieces(self._response)) as pieces:
+            while True:
+                piece = b""
+                with self._exchange.waiting():
+                    piece = await anext(pieces, b"")
+                if self._exchange.is_over or not piece:
+                    return
+                yield piece
+
+    async def aclose(self) -> None:
+        """Called by the HTTP client when it wants no more."""
+        self._on_close()
+        await self._response.aclose()
+
+
+def replace_content(
+    response: httpx2.Response, request: httpx2.Request, content: bytes | httpx2.AsyncByteStream
+) -> httpx2.Response:
+    """The same response with content that is inflated already."""
+    headers = [(k, v) for k, v in response.headers.multi_items() if k not in _HOP_HEADERS]
+    if isinstance(content, bytes):
+        return httpx2.Response(
+            response.status_code, headers=headers, content=content, request=request
+        )
+    return httpx2.Response(response.status_code, headers=headers, stream=content, request=request)
+
+
+class Throttle:
+    """Lets a few requests pass at once, and then one in a while, whatever a server asks for."""
+
+    def __init__(self, burst: int = 5, interval: float = 1.0) -> None:
+        self._burst = burst
+        self._interval = interval
+        self._due = 0.0
+
+    async def wait(self) -> None:
+        """Waits until it is our turn."""
+        now = anyio.current_time()
+        self._due = max(self._due + self._interval, now - (self._burst - 1) * self._interval)
+        await anyio.sleep(max(0.0, self._due - now))
+
+
+class Resumptions:
+    """Counts how often a stream was taken up again at one place, where nothing has come since."""
+
+    def __init__(self, limit: int = 60) -> None:
+        self._limit = limit
+        self._counts: Counter[str] = Counter()
+
+    def is_worthwhile(self, place: str | None) -> bool:
+        """Whether there is still hope for more."""
+        if place is None:
+            return True
+        if len(self._counts) > 1_000:
+            self._counts.clear()
+        self._counts[place] += 1
+        return self._counts[place] <= self._limit

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads JSON that strict decoders refuse for a broken character, so that one such does not cost a result."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, cast
+
+DEPTH_MAX = 200
+"""Levels of nesting, as the strict decoder has it; deeper data ends other parts of the SDK."""
+
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def decode_leniently(data: bytes) -> Any:
+    """The JSON in the data, with replacements for bytes and surrogates that are no characters.
+
+    Raises `ValueError` where it is no JSON, or nested too deeply.
+    """
+    try:
+        return _mend(json.loads(data.decode("utf-8", "replace")), 0)
+    except RecursionError:
+        raise ValueError("It is nested too deeply") from None
+
+
+def has_odd_characters(data: bytes) -> bool:
+    """Whether there may be something to mend: the same answer for all strict decoders, and quick."""
+    if b"\\ud" in data or b"\\uD" in data:
+        return True
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return True
+    return False
+
+
+def _mend(value: Any, depth: int) -> Any:
+    if isinstance(value, str):
+        return _LONE_SURROGATE.sub("\ufffd", value)
+    if depth >= DEPTH_MAX:
+        raise ValueError("It is nested too deeply")
+    if isinstance(value, list):
+        return [_mend(item, depth + 1) for item in cast("list[Any]", value)]
+    if isinstance(value, dict):
+        items = cast("dict[str, Any]", value).items()
+        return {_mend(key, depth): _mend(item, depth + 1) for key, item in items}
+    return value
