@@ -95,9 +95,9 @@ class Inbox:
     def _take_notification(self, method: str, params: dict[str, Any] | None) -> None:
         """Hands a notification on; a cancellation ends the request that it names."""
         if method == "notifications/cancelled":
-            scope = self._scopes.get((params or {}).get("requestId"))
-            if scope is not None:
-                scope.cancel()
+            identifier = (params or {}).get("requestId")
+            if isinstance(identifier, int | str) and identifier in self._scopes:
+                self._scopes[identifier].cancel()
         if self._handlers >= HANDLERS_MAX:
             self.dropped += 1
             return
