@@ -35,6 +35,7 @@ class Operations:
         self._parallel = parallel
         self._announce: Announce = _ignore
         self._closing = self._closed = anyio.Event()
+        self._beginnings: set[anyio.CancelScope] = set()
 
     async def start(self) -> None:
         """Begins to bring events to the observer."""
@@ -65,21 +66,39 @@ class Operations:
 
     async def begin(self, members: Iterable[Member], *, strict: bool = False) -> None:
         """Connects those that want it; with `strict`, gives up as soon as a required one fails."""
-        limiter = anyio.CapacityLimiter(self._parallel)
-        async with anyio.create_task_group() as group:
-
-            async def begin(member: Member) -> None:
-                async with limiter:
-                    await self.connect(member)
-                if strict and member.failure is not None and member.server.required:
-                    group.cancel_scope.cancel()
-
-            for member in members:
-                member.lease.is_retired = False
-                member.recall(self._keeper)
-                if member.wants_connection:
-                    group.start_soon(begin, member)
+        eager: list[Member] = []
+        for member in members:
+            member.lease.is_retired = False
+            member.recall(self._keeper)
+            if member.wants_connection:
+                eager.append(member)
+        scope = anyio.CancelScope()
+        self._beginnings.add(scope)
+        try:
+            with scope:
+                await self._connect_all(eager, scope if strict else None)
+        finally:
+            self._beginnings.discard(scope)
         await self._keeper.save()
+
+    async def _connect_all(self, members: list[Member], end: anyio.CancelScope | None) -> None:
+        limiter = anyio.CapacityLimiter(self._parallel)
+
+        async def connect(member: Member) -> None:
+            async with limiter:
+                await self.connect(member)
+            if end is not None and member.failure is not None and member.server.required:
+                end.cancel()
+
+        async with anyio.create_task_group() as group:
+            for member in members:
+                group.start_soon(connect, member)
+
+    def interrupt(self) -> None:
+        """Ends what has begun and is still on its way."""
+        self.is_running = False
+        for scope in self._beginnings:
+            scope.cancel()
 
     async def connect(self, member: Member, anew: bool = False) -> None:
         """Connects a server and compares its tools; a failure stays with the server."""

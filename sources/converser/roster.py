@@ -100,28 +100,22 @@ class Roster:
 
     async def open(self) -> None:
         """Connects all that are enabled and not lazy; raises only where a required one fails."""
-        if self._operations.is_running:
-            return
-        await self._operations.start()
-        try:
-            async with self._order:
+        async with self._order:
+            if self._operations.is_running:
+                return
+            await self._operations.start()
+            try:
                 await self._start()
-        except BaseException:
-            await self.close()
-            raise
+            except BaseException:
+                await self._end()
+                raise
 
     async def close(self) -> None:
         """Leaves all connections; those that nobody else shares end. Repeated, it does nothing."""
-        if not self._operations.is_running:
-            return
-        self._operations.is_running = False
+        self._operations.interrupt()
         with anyio.CancelScope(shield=True):
-            await self._operations.leave(self._members.values())  # ends what others wait for
             async with self._order:
-                await self._operations.chores.end()
-                await self._operations.leave(self._members.values())
-                await self._keeper.save()
-                await self._operations.stop()
+                await self._end()
 
     async def reconnect(self, name: str) -> ServerSurvey:
         """Connects a server anew, for all who share it; raises where it fails."""
@@ -151,6 +145,7 @@ class Roster:
             member = self._members[server.name] = self._enlist(server)
             self._guests.add(server.name)
             await self._operations.begin([member])
+            self._check_running()
         if member.failure is not None and server.required:
             await self.remove(server.name)
             raise member.failure
@@ -225,7 +220,7 @@ class Roster:
     def _check_running(self) -> None:
         if not self._operations.is_running:
             raise ConfigurationFailure(
-                "The roster is not open.", remedy="Use it inside of `async with`."
+                "The roster is not open, or not any more.", remedy="Use it inside of `async with`."
             )
 
     async def _start(self) -> None:
@@ -238,7 +233,15 @@ class Roster:
         for member in members:
             if member.server.required and member.failure is not None:
                 raise member.failure
+        self._check_running()
         if (health := self._health) is not None:
             self._operations.start_chore(lambda: repeat(health, self.check), "health")
         if (watch := self._watch) is not None and (files := self._files) is not None:
             self._operations.start_chore(lambda: files.watch(watch, self.reload), "configuration")
+
+    async def _end(self) -> None:
+        with anyio.CancelScope(shield=True):
+            await self._operations.chores.end()
+            await self._operations.leave(self._members.values())
+            await self._keeper.save()
+            await self._operations.stop()
