@@ -17,6 +17,7 @@ from .exceptions import ToolExecutionFailure
 from .immutables import freeze
 from .invokers import Annotations, Context, InvocationResult, Tool
 from .outcomes import Outcome
+from .replies import RESULT_BUDGET_MIN
 from .turns import Transcript
 
 _HEAD = 2 / 3
@@ -64,7 +65,9 @@ class Digest(Transcript):
 
     def __init__(self, *, budget: int | None, vision: bool, reader: str) -> None:
         super().__init__()
-        self._characters = None if budget is None else budget * CHARACTERS_PER_TOKEN
+        self._characters = None
+        if budget is not None:
+            self._characters = max(budget, RESULT_BUDGET_MIN) * CHARACTERS_PER_TOKEN
         self._handles: set[str] = set()
         self._texts: dict[str, ResultCanister] = {}
         self.vision = vision

@@ -82,6 +82,8 @@ class EnsembleConfiguration:
     """Names or patterns of tools that may be called again when the outcome of a call is unknown."""
     sequential: tuple[str, ...] = ()
     """Names or patterns of tools whose calls of one turn are made one by one, as the model ordered."""
+    pinned: tuple[str, ...] = ()
+    """Names or patterns of tools that a model always sees, also where it must search for the others."""
 
 
 class Ensemble:

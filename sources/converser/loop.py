@@ -29,7 +29,7 @@ from .execution import Batch, Executor, Fault, locate
 from .immutables import EMPTY
 from .invokers import describe_failure
 from .outcomes import Outcome
-from .replies import Limits, Reply, StopReason
+from .replies import Limits, Reply, StopReason, find_smaller
 from .toolboxes import Toolbox
 from .turns import (
     STOP_FILTERED,
@@ -129,10 +129,11 @@ class Loop:
 
     def _prepare(self) -> None:
         """Settles what the model sees in the next turn: the conversation, and its tools."""
+        capabilities = find_capabilities(self.provider)
         self._view = digest(
             self.transcript,
-            budget=self.limits.result_budget,
-            vision=find_capabilities(self.provider).vision,
+            budget=find_smaller(self.limits.result_budget, capabilities.result_budget),
+            vision=capabilities.vision,
             reader=self.toolbox.name_reader(),
         )
         self.toolbox.survey(self._view)
@@ -182,13 +183,13 @@ class Loop:
         excess = self._refuse_excess(invocations, faults)
         self.transcript.extend(invocations)
         for invocation in invocations:
-            ensemble, source = locate(self.toolbox.invokers.get(invocation.name))
+            ensemble, source = locate(self.toolbox.known.get(invocation.name))
             self.announce(
                 InvocationRequested(invocation=invocation, ensemble=ensemble, source=source)
             )
         batch = Batch(
             invocations=invocations,
-            invokers=self.toolbox.invokers,
+            invokers=self.toolbox.known,
             faults=faults,
             deposit=self.transcript.extend,
             is_expired=lambda: self._scope.cancel_called,

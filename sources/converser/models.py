@@ -21,10 +21,10 @@ from .exceptions import ModelFailure
 from .execution import Executor
 from .loop import Loop
 from .policies import Approver, Gate, Policy
-from .replies import Limits, Reply
+from .replies import Limits, Reply, find_smaller
 from .tasks import spawn
 from .toolboxes import Toolbox
-from .turns import Controls, Provider, Transcript
+from .turns import Controls, Provider, Transcript, find_capabilities
 
 _CONTROLS = Controls()
 _LIMITS = Limits()
@@ -91,12 +91,14 @@ class Model:
 
         async def run(announce: Announce) -> Reply:
             executor = Executor(Gate(policies, approver), announce, parallel=limits.parallel)
+            capabilities = find_capabilities(self._provider)
+            budget = find_smaller(limits.tools_budget, capabilities.tools_budget)
             loop = Loop(
                 transcript=transcript,
                 provider=self._provider,
                 executor=executor,
                 announce=announce,
-                toolbox=Toolbox(ensembles),
+                toolbox=Toolbox(ensembles, budget=budget),
                 controls=controls,
                 limits=limits,
                 form=form,

@@ -11,7 +11,8 @@ from typing import Any, overload
 from .canisters import AssistantCanister, Canister, Usage
 from .exceptions import AnswerInvalidity, ConfigurationFailure
 
-_RESULT_BUDGET_MIN = 250
+RESULT_BUDGET_MIN = 250
+"""Tokens below which a shortened result would be little but the note on it."""
 
 
 class StopReason(str, Enum):
@@ -42,25 +43,32 @@ class Limits:
     """Calls of a turn that run at once."""
     result_budget: int | None = 25_000
     """Tokens, as estimated, that a model is sent of one result; the rest it can read piece by piece."""
+    tools_budget: int | None = 20_000
+    """Tokens, as estimated, that definitions of tools may take; over it, the model searches for tools."""
     answer_repairs: int = 2
     """How often a model may mend an answer that has not the wanted form."""
 
     def __post_init__(self) -> None:
-        for name in ("turns", "calls", "seconds", "tokens"):
+        for name in ("turns", "calls", "seconds", "tokens", "tools_budget"):
             if (value := getattr(self, name)) is not None and value < 0:
                 raise ConfigurationFailure(
                     f"The limit {name!r} is {value!r}.", remedy="Give 0 or more, or None."
                 )
-        if self.result_budget is not None and self.result_budget < _RESULT_BUDGET_MIN:
+        if self.result_budget is not None and self.result_budget < RESULT_BUDGET_MIN:
             raise ConfigurationFailure(
                 f"The limit 'result_budget' is {self.result_budget!r}.",
-                remedy=f"Give {_RESULT_BUDGET_MIN} or more, or None.",
+                remedy=f"Give {RESULT_BUDGET_MIN} or more, or None.",
             )
         for name, least in (("parallel", 1), ("answer_repairs", 0)):
             if (value := getattr(self, name)) < least:
                 raise ConfigurationFailure(
                     f"The limit {name!r} is {value!r}.", remedy=f"Give {least} or more."
                 )
+
+
+def find_smaller(one: int | None, other: int | None) -> int | None:
+    """The stricter of two limits, of which None is none."""
+    return min((each for each in (one, other) if each is not None), default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,53 +1,102 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tools a model has in a turn: those of the ensembles, and our own where they are of use."""
+"""What tools a model has in a turn: all, or those in use and a search where all would cost too much; and our own."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from typing import Any
 
+from .canisters import InvocationCanister, ResultCanister
+from .contents import TextualContent
 from .digests import READING_TOOL, Digest
-from .ensembles import Ensemble, EnsembleConfiguration, gather_invokers
-from .invokers import Invocable, Invoker, Tool
-from .naming import Naming
+from .ensembles import Ensemble, gather_invokers
+from .immutables import freeze
+from .invokers import Annotations, Context, Invocable, InvocationResult, Invoker, Tool
+from .searches import index_ensemble, search_tools
 from .turns import Transcript
 
 _OWN = "converser"
 """The name of the ensemble of our own tools."""
+_SEARCH = "search_tools"
+_FOUND = 5
+_FOUND_MAX = 20
+_DESCRIPTION_MAX = 200
+_SEARCH_SCHEMA = freeze(
+    {
+        "type": "object",
+        "properties": {
+            "query": {
+                "type": "string",
+                "minLength": 1,
+                "description": "Words for what the tool should do, such as: create calendar event.",
+            },
+            "limit": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": _FOUND_MAX,
+                "description": f"How many tools to find at most; {_FOUND} if not given.",
+            },
+        },
+        "required": ["query"],
+    }
+)
 
 
 class Toolbox:
     """Gives one consistent set of tools for each turn; the same set is the same object."""
 
-    def __init__(self, ensembles: Sequence[Ensemble]) -> None:
+    def __init__(self, ensembles: Sequence[Ensemble], *, budget: int | None = None) -> None:
         self._ensembles = tuple(ensembles)
+        self._budget = budget
         self._listings: tuple[Mapping[str, Invoker], ...] | None = None
         self._gathered: Mapping[str, Invoker] = {}
-        self._stale = True
         self._reader: Invoker | None = None
+        self._searcher: Invoker | None = None
+        self._shelf: Shelf | None = None
+        self._stale = True
         self.invokers: Mapping[str, Invoker] = {}
         """The tools of this turn, as the model sees them."""
+        self.known: Mapping[str, Invoker] = {}
+        """All tools that can be called, also those that the model does not see now."""
 
     def survey(self, view: Transcript) -> None:
         """Settles the tools for the next turn, given what the model sees of the conversation."""
         self._gather()
         if isinstance(view, Digest) and view.has_more:
             self._offer_reader(view)
+        if self._shelf is not None and self._shelf.absorb(view):
+            self._stale = True
         if self._stale:
-            own = {} if self._reader is None else {self._reader.name: self._reader}
-            self.invokers = {**self._gathered, **own}
+            self._compose()
             self._stale = False
+
+    def name_reader(self) -> str:
+        """The name of the tool that reads results, which no other tool has."""
+        self._gather()
+        return self._choose_name(READING_TOOL.name)
+
+    def _choose_name(self, name: str) -> str:
+        return f"{_OWN}_{name}" if name in self._gathered else name
+
+    def _compose(self) -> None:
+        """Puts the set together: what stays comes first, so that prompt caches hold."""
+        own = {each.name: each for each in (self._searcher, self._reader) if each is not None}
+        self.known = {**self._gathered, **own}
+        self.invokers = self.known
+        if self._shelf is not None:
+            pinned, active = (
+                {name: self._gathered[name] for name in names}
+                for names in (self._shelf.pinned, self._shelf.active)
+            )
+            self.invokers = {**pinned, **own, **active}
 
     def _offer_reader(self, view: Digest) -> None:
         """Adds the tool that reads what was left out of results."""
         if self._reader is None or self._reader.name != view.reader:
             self._reader = create_own_invoker(READING_TOOL, view.read, view.reader)
             self._stale = True
-
-    def name_reader(self) -> str:
-        """The name of the tool that reads results, which no other tool has."""
-        self._gather()
-        name = READING_TOOL.name
-        return f"{_OWN}_{name}" if name in self._gathered else name
 
     def _gather(self) -> None:
         """Takes the tools of the ensembles, where they are not what they were."""
@@ -58,11 +107,124 @@ class Toolbox:
         self._gathered = gather_invokers(self._ensembles)
         self._listings = listings
         self._stale = True
+        self._settle_search()
+
+    def _settle_search(self) -> None:
+        """Offers a search in place of the tools, where all of them are over the budget."""
+        self._searcher = self._shelf = None
+        if self._budget is None:
+            return
+        costs = {name: cost for each in self._ensembles for name, cost in each.cost().items()}
+        costs = {name: costs[name] for name in self._gathered}
+        if sum(costs.values()) <= self._budget:
+            return
+        name = self._choose_name(_SEARCH)
+        pinned = [each.name for each in self._gathered.values() if _is_pinned(each)]
+        self._shelf = Shelf(costs, pinned, searcher=name, budget=self._budget)
+        tool = _define_search(self._ensembles, len(costs) - len(pinned))
+        self._searcher = create_own_invoker(tool, self._search, name)
+
+    async def _search(self, _: Context, arguments: dict[str, Any]) -> InvocationResult:
+        """Finds tools, which the shelf then makes available: the invocable of the searching tool."""
+        indexes = [index_ensemble(ensemble) for ensemble in dict.fromkeys(self._ensembles)]
+        found = search_tools(indexes, str(arguments["query"]), int(arguments.get("limit", _FOUND)))
+        names = [name for name in found if name in self._gathered]
+        if names:
+            lines = [_describe(self._gathered[name]) for name in names]
+            words = "\n".join(("You can call these tools from now on:", *lines))
+        else:
+            words = "No tool fits these words. Try others: what it does, or what it does it to."
+        return InvocationResult(contents=(TextualContent(text=words),), structured={"tools": names})
+
+
+class Shelf:
+    """The tools that are at hand out of many: the pinned ones, and those found or used in a conversation.
+
+    It depends on the conversation alone, and grows at its end. Only when it is over the budget, the tools
+    that were not used for longest go, enough of them that this happens seldom.
+    """
+
+    def __init__(
+        self, costs: Mapping[str, int], pinned: Sequence[str], *, searcher: str, budget: int
+    ) -> None:
+        self.pinned = dict.fromkeys(pinned)
+        self.active: dict[str, int] = {}
+        """The tools at hand besides, each with the place in the conversation where it was last wanted."""
+        self._costs = costs
+        self._searcher = searcher
+        self._searches: set[str] = set()
+        self._room = max(budget - sum(costs[name] for name in pinned), budget // 4)
+        self._spent = 0
+        self._count = 0
+
+    def absorb(self, view: Transcript) -> bool:
+        """Takes in what is new in a conversation, and says whether the set is another."""
+        before = list(self.active)
+        for canister in view[self._count :]:
+            self._count += 1
+            if isinstance(canister, InvocationCanister):
+                self._want((canister.name,))
+                if canister.name == self._searcher:
+                    self._searches.add(canister.identifier)
+            elif (
+                isinstance(canister, ResultCanister)
+                and canister.invocation_identifier in self._searches
+            ):
+                self._want(_read_names(canister.structured))
+        return before != list(self.active)
+
+    def _want(self, names: Sequence[str]) -> None:
+        for name in names:
+            if name in self._costs and name not in self.pinned:
+                self._spent += 0 if name in self.active else self._costs[name]
+                self.active[name] = self._count
+        if self._spent > self._room:
+            self._clear()
+
+    def _clear(self) -> None:
+        """Keeps what was wanted last, up to half of the room, and all that was wanted just now."""
+        kept: set[str] = set()
+        self._spent = 0
+        for name in sorted(self.active, key=lambda name: -self.active[name]):
+            cost = self._costs[name]
+            if self.active[name] != self._count and self._spent + cost > self._room / 2:
+                break
+            kept.add(name)
+            self._spent += cost
+        self.active = {name: place for name, place in self.active.items() if name in kept}
 
 
 def create_own_invoker(tool: Tool, invocable: Invocable, name: str) -> Invoker:
     """A tool of our own, under a name on the wire."""
-    naming = Naming(renames={tool.name: name})
-    settings = EnsembleConfiguration(naming=naming)
-    ensemble = Ensemble(_OWN, tools=[(tool, invocable)], configuration=settings)
-    return ensemble.access_invoker(name)
+    return Ensemble(_OWN, tools=[(replace(tool, name=name), invocable)]).access_invoker(name)
+
+
+def _define_search(ensembles: Sequence[Ensemble], count: int) -> Tool:
+    sources = ", ".join(f"{each.name} ({len(each.invokers)})" for each in dict.fromkeys(ensembles))
+    return Tool(
+        name=_SEARCH,
+        description=f"Finds tools by keyword. Besides those that you see there are {count} more, too"
+        f" many to show at once; this finds some of them, and you can call them afterwards."
+        f" Search before you say that something cannot be done. They come from: {sources}.",
+        arguments_schema=_SEARCH_SCHEMA,
+        annotations=Annotations(
+            title="Find tools", read_only=True, idempotent=True, open_world=False
+        ),
+    )
+
+
+def _describe(invoker: Invoker) -> str:
+    words = " ".join(invoker.description.split())
+    short = f"{words[:_DESCRIPTION_MAX]}…" if len(words) > _DESCRIPTION_MAX else words
+    return f"- {invoker.name}: {short}" if short else f"- {invoker.name}"
+
+
+def _read_names(structured: Any) -> list[str]:
+    """The tools that a search found; a conversation may come from anywhere, so nothing is taken for granted."""
+    found: Any = structured.get("tools") if isinstance(structured, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []  # pyright: ignore[reportUnknownVariableType]
+
+
+def _is_pinned(invoker: Invoker) -> bool:
+    patterns = () if (ensemble := invoker.ensemble) is None else ensemble.configuration.pinned
+    return any(fnmatchcase(invoker.tool.name, pattern) for pattern in patterns)

@@ -112,6 +112,10 @@ class Capabilities:
     """Whether it sees images; where not, a note stands in the place of each."""
     answer_schema: bool = False
     """Whether its provider holds answers to a schema; where not, the model is told in words."""
+    result_budget: int | None = None
+    """Tokens that it should be sent of one result at most, where that is less than the limit given."""
+    tools_budget: int | None = None
+    """Tokens that its tools should take at most, where that is less than the limit given."""
 
 
 class Provider(Protocol):

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds tools by keyword: BM25 over their names, descriptions and parameters, indexed once for each ensemble."""
+
+from __future__ import annotations
+
+import heapq
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+from weakref import WeakKeyDictionary
+
+from .invokers import Invoker
+
+if TYPE_CHECKING:
+    from .ensembles import Ensemble
+
+_SATURATION = 1.2
+_LENGTH_NORM = 0.75
+_NAME_WEIGHT = 3
+_TITLE_WEIGHT = 2
+_WORDS = re.compile(r"[^\W_]+")
+_HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_STEM_MIN = 4
+
+
+def split_words(text: str) -> list[str]:
+    """The words of a text or of a name in any style, lower-cased, and without a plural's `s`."""
+    words: list[str] = []
+    for word in _WORDS.findall(_HUMPS.sub(" ", text)):
+        lowered = word.casefold()
+        if len(lowered) >= _STEM_MIN and lowered.endswith("s") and not lowered.endswith("ss"):
+            lowered = lowered[:-1]
+        words.append(lowered)
+    return words
+
+
+class ToolIndex:
+    """The words of a set of tools, each with the tools that have it."""
+
+    __slots__ = ("length", "lengths", "names", "postings")
+
+    def __init__(self, invokers: Iterable[Invoker]) -> None:
+        self.names: list[str] = []
+        self.lengths: list[int] = []
+        self.length = 0
+        self.postings: dict[str, list[tuple[int, int]]] = {}
+        for position, invoker in enumerate(invokers):
+            counts = _count_words(invoker)
+            total = sum(counts.values())
+            self.names.append(invoker.name)
+            self.lengths.append(total)
+            self.length += total
+            for word, count in counts.items():
+                self.postings.setdefault(word, []).append((position, count))
+
+
+_indexes: WeakKeyDictionary[Ensemble, tuple[Mapping[str, Invoker], ToolIndex]] = WeakKeyDictionary()
+
+
+def index_ensemble(ensemble: Ensemble) -> ToolIndex:
+    """The index of an ensemble's tools; made again only when they have changed."""
+    invokers = ensemble.invokers
+    known = _indexes.get(ensemble)
+    if known is None or known[0] is not invokers:
+        known = _indexes[ensemble] = (invokers, ToolIndex(invokers.values()))
+    return known[1]
+
+
+def search_tools(indexes: Sequence[ToolIndex], query: str, limit: int) -> list[str]:
+    """The names of the tools that fit best, the best first; those alike in the order of the indexes."""
+    words = sorted(set(split_words(query)))
+    count = sum(len(index.names) for index in indexes)
+    average = sum(index.length for index in indexes) / count if count else 0.0
+    rarities = {word: _weigh(word, indexes, count) for word in words}
+    best: list[tuple[float, int, int, str]] = []
+    for order, index in enumerate(indexes):
+        scores: dict[int, float] = {}
+        for word in words:
+            for position, times in index.postings.get(word, ()):
+                norm = 1 - _LENGTH_NORM + _LENGTH_NORM * index.lengths[position] / average
+                share = times * (_SATURATION + 1) / (times + _SATURATION * norm)
+                scores[position] = scores.get(position, 0.0) + rarities[word] * share
+        best.extend((-score, order, at, index.names[at]) for at, score in scores.items())
+    return [name for *_, name in heapq.nsmallest(limit, best)]
+
+
+def _weigh(word: str, indexes: Sequence[ToolIndex], count: int) -> float:
+    """How much a word tells: the rarer, the more."""
+    holders = sum(len(index.postings.get(word, ())) for index in indexes)
+    return math.log(1 + (count - holders + 0.5) / (holders + 0.5))
+
+
+def _count_words(invoker: Invoker) -> Counter[str]:
+    """The words of a tool; those of its name count most."""
+    counts: Counter[str] = Counter(split_words(invoker.description))
+    for word in split_words(invoker.name):
+        counts[word] += _NAME_WEIGHT
+    for word in split_words(invoker.annotations.title or ""):
+        counts[word] += _TITLE_WEIGHT
+    if invoker.ensemble is not None:
+        counts.update(split_words(invoker.ensemble.name))
+    properties: Any = invoker.arguments_schema.get("properties")
+    if isinstance(properties, Mapping):
+        for name in cast("Mapping[str, Any]", properties):
+            counts.update(split_words(str(name)))
+    return counts

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finding tools by keyword: the ranking is BM25, and ten thousand tools are no burden."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections import Counter
+
+import pytest
+from hypothesis import given, strategies as st
+
+from converser.ensembles import Ensemble, EnsembleConfiguration
+from converser.invokers import Annotations, InvocationResult, Tool
+from converser.naming import Naming
+from converser.searches import ToolIndex, index_ensemble, search_tools, split_words
+
+
+async def nothing(_, __):
+    return InvocationResult()
+
+
+def make_tools(name, *tools, prefix=None):
+    configuration = EnsembleConfiguration(naming=Naming(prefix=prefix))
+    return Ensemble(name, tools=[(tool, nothing) for tool in tools], configuration=configuration)
+
+
+OFFICE = make_tools(
+    "office",
+    Tool(name="createCalendarEvent", description="Puts an appointment into a calendar."),
+    Tool(name="list_events", description="Tells what is in a calendar."),
+    Tool(name="send_mail", description="Sends a message.", annotations=Annotations(title="Post")),
+    Tool(
+        name="translate",
+        description="Translates words.",
+        arguments_schema={"type": "object", "properties": {"targetLanguage": {}}},
+    ),
+)
+
+
+def find(query, *ensembles, limit=5):
+    return search_tools([index_ensemble(each) for each in ensembles or (OFFICE,)], query, limit)
+
+
+@pytest.mark.parametrize(
+    ("query", "best"),
+    [
+        ("create an event", "createCalendarEvent"),
+        ("EVENTS list", "list_events"),
+        ("mails", "send_mail"),
+        ("post", "send_mail"),
+        ("language", "translate"),
+        ("createCalendarEvent", "createCalendarEvent"),
+        ("appointment", "createCalendarEvent"),
+    ],
+)
+def test_a_tool_is_found_by_its_name_its_title_its_description_and_its_parameters(query, best):
+    assert find(query)[0] == best
+
+
+@pytest.mark.parametrize("query", ["", "!?", "submarine"])
+def test_words_that_no_tool_has_find_nothing(query):
+    assert find(query) == []
+
+
+def test_an_ensembles_name_finds_its_tools_and_no_more_than_wanted():
+    assert len(find("office")) == 4
+    assert len(find("office", limit=2)) == 2
+
+
+def test_several_ensembles_are_searched_as_one():
+    sea = make_tools("sea", Tool(name="mail_boat", description="When the boat with the post goes."))
+    assert set(find("mail", OFFICE, sea)) == {"send_mail", "mail_boat"}
+    assert find("boat mail", OFFICE, sea)[0] == "mail_boat"
+
+
+def test_an_index_is_kept_until_the_tools_change():
+    ensemble = make_tools("one", Tool(name="a"))
+    first = index_ensemble(ensemble)
+    assert index_ensemble(ensemble) is first
+    ensemble._adopt([(Tool(name="b"), nothing)])
+    assert index_ensemble(ensemble) is not first
+    assert find("b", ensemble) == ["b"]
+
+
+def test_words_are_split_as_people_read_names():
+    assert split_words("getHTTPResponses_v2 for-Straße") == [
+        "get", "http", "response", "v2", "for", "strasse"
+    ]  # fmt: skip
+
+
+def test_ten_thousand_tools_are_searched_quickly():
+    words = ["file", "mail", "boat", "event", "table", "row", "branch", "issue", "page", "image"]
+    tools = [
+        Tool(
+            name=f"{words[n % 10]}_{words[n // 10 % 10]}_{n}",
+            description=f"Does a thing with the {words[n // 100 % 10]} of {words[n // 1000]} {n}.",
+        )
+        for n in range(10_000)
+    ]
+    ensemble = make_tools("many", *tools)
+    begun = time.perf_counter()
+    index_ensemble(ensemble)
+    indexed = time.perf_counter()
+    assert find("mail boat 4211", ensemble)[0] == "mail_mail_4211"
+    # Both take a fraction of this; a machine may be busy.
+    assert time.perf_counter() - indexed < 1
+    assert indexed - begun < 5
+
+
+WORDS = st.sampled_from(["mail", "boat", "file", "row", "tax", "ice"])
+PHRASES = st.lists(WORDS, max_size=6).map(" ".join)
+
+
+def rank_plainly(texts, query):
+    """BM25 as the books have it, word by word."""
+    documents = [Counter(split_words(text)) for text in texts]
+    lengths = [sum(each.values()) for each in documents]
+    average = sum(lengths) / len(lengths)
+    scores = {}
+    for number, document in enumerate(documents):
+        for word in sorted(set(split_words(query))):
+            holders = sum(word in each for each in documents)
+            idf = math.log(1 + (len(documents) - holders + 0.5) / (holders + 0.5))
+            tf = document[word]
+            if tf:
+                norm = 1.2 * (0.25 + 0.75 * lengths[number] / average)
+                scores[number] = scores.get(number, 0) + idf * tf * 2.2 / (tf + norm)
+    return scores
+
+
+@given(st.lists(PHRASES, min_size=1, max_size=8), st.integers(0, 8), PHRASES)
+def test_the_ranking_is_that_of_bm25_however_the_tools_are_spread(phrases, cut, query):
+    tools = [
+        (f"t{number}", Tool(name=f"t{number}", description=text))
+        for number, text in enumerate(phrases)
+    ]
+    ensembles = [
+        make_tools("x", *(tool for _, tool in part)) for part in (tools[:cut], tools[cut:])
+    ]
+    indexes = [ToolIndex(each.invokers.values()) for each in ensembles]
+    found = search_tools(indexes, query, 100)
+    # The name counts three times, and the ensemble's name once.
+    texts = [f"{text} x{f' t{number}' * 3}" for number, text in enumerate(phrases)]
+    scores = rank_plainly(texts, query)
+    assert sorted(found) == sorted(f"t{number}" for number in scores)
+    ranked = [scores[int(name[1:])] for name in found]
+    assert all(a >= b or math.isclose(a, b) for a, b in itertools.pairwise(ranked))
