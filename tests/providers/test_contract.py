@@ -4,38 +4,31 @@
 from __future__ import annotations
 
 import base64
-from importlib.util import find_spec
 
 import pytest
 
 from converser.canisters import AssistantCanister, ResultCanister, Usage, supervisor, user
 from converser.codec import dump_canister, load_canister
-from converser.contents import ImageContent, TextualContent
-from converser.ensembles import Ensemble
 from converser.events import TextDelta, ThoughtDelta
 from converser.exceptions import ModelFailure
-from converser.invokers import InvocationResult, Tool
 from converser.outcomes import Outcome
 from converser.replies import StopReason
 from converser.turns import Controls, Transcript
 from tests.conversations import assert_valid, converse
-from tests.providers.openai_wires import ChatWire, ResponsesWire
+from tests.providers.scenes import (
+    OSLO,
+    PICTURE,
+    ROME,
+    SCHEMA,
+    WIRES,
+    demand,
+    make_clock,
+    will_answer,
+)
 from tests.providers.service import Service
-from tests.providers.wires import SIGNATURE, THOUGHT, AnthropicWire
+from tests.providers.wires import SIGNATURE, THOUGHT
 
 pytestmark = pytest.mark.anyio
-
-WIRES = {wire.name: wire for wire in (AnthropicWire(), ResponsesWire(), ChatWire())}
-SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-OSLO = ("call_1", "time", {"city": "Oslo"})
-ROME = ("call_2", "time", {"city": "Rome"})
-PICTURE = b"\x89PNG picture"
-
-
-def demand(wire):
-    if find_spec(wire.package) is None:
-        pytest.skip(f"needs the package {wire.package!r}")
-    return wire
 
 
 @pytest.fixture(params=WIRES.values(), ids=WIRES)
@@ -52,34 +45,12 @@ def service(wire):
 
 @pytest.fixture
 def clock():
-    calls = []
-
-    async def tell(_, arguments):
-        calls.append(arguments["city"])
-        return InvocationResult(contents=(TextualContent(text=f"12:00 in {arguments['city']}"),))
-
-    async def photograph(_, __):
-        return InvocationResult(
-            contents=(
-                TextualContent(text="The tower:"),
-                ImageContent(data=PICTURE, mimetype="image/png"),
-            )
-        )
-
-    time = Tool(name="time", description="Tells the time.", arguments_schema=SCHEMA)
-    photo = Tool(name="photo", description="Takes a photograph.")
-    ensemble = Ensemble("clock", tools=[(time, tell), (photo, photograph)])
-    return ensemble, calls
+    return make_clock()
 
 
 async def ask(wire, service, canisters=(), **options):
     async with wire.access(service) as model:
         return await converse(model, canisters or [user("Hello")], **options)
-
-
-def will_answer(wire, service, *args, **options):
-    before, after = wire.answer(*args, **options)
-    service.will_stream(*before, *after)
 
 
 async def test_text_is_streamed_and_told_with_its_usage(wire, service):

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from converser.providers.dialects import is_strict, open_top
+from converser.providers.gemini_dialect import translate_for_gemini
 from converser.providers.references import resolve_reference
 
 NAMES = st.sampled_from(["a", "b", "c"])
@@ -80,6 +81,68 @@ def test_an_opened_schema_takes_all_that_the_original_takes(schema, arguments):
     assert not opened.keys() & {"anyOf", "oneOf", "allOf", "$ref", "not"}
     if jsonschema_rs.is_valid(schema, arguments):
         assert jsonschema_rs.is_valid(opened, arguments)
+
+
+def list_keywords(schema):
+    """All keywords of a schema and of those in it."""
+    yield from schema
+    for name in schema.get("properties", {}):
+        yield from list_keywords(schema["properties"][name])
+    for key in ("items", "additionalProperties"):
+        if isinstance(schema.get(key), dict):
+            yield from list_keywords(schema[key])
+    for part in schema.get("anyOf", ()):
+        yield from list_keywords(part)
+
+
+GEMINI = {
+    *("type", "title", "description", "minItems", "maxItems", "minimum", "maximum", "required"),
+    *("properties", "items", "prefixItems", "additionalProperties", "enum", "anyOf", "format"),
+}
+
+
+@settings(max_examples=300, deadline=None)
+@given(schema=SCHEMAS, arguments=ARGUMENTS)
+def test_gemini_gets_only_what_it_knows_and_nothing_narrower(schema, arguments):
+    translated = translate_for_gemini(schema)
+    assert set(list_keywords(translated)) <= GEMINI
+    if jsonschema_rs.is_valid(schema, arguments):
+        assert jsonschema_rs.is_valid(translated, arguments)
+
+
+def test_gemini_is_told_in_words_what_its_subset_cannot_say():
+    text = {"type": "string", "pattern": "^x", "format": "email", "description": "Who."}
+    schema = {"type": "object", "properties": {"a": text}}
+    (detail,) = translate_for_gemini(schema)["properties"].values()
+    assert detail["type"] == "string"
+    assert "format" not in detail
+    assert detail["description"].startswith("Who. (")
+    assert "email" in detail["description"]
+    assert "^x" in detail["description"]
+
+
+def test_references_are_written_out_for_gemini_and_recursion_ends():
+    pets = {"allOf": [{"$ref": "#/$defs/pet"}], "description": "The first."}
+    pet = {
+        "type": "object",
+        "properties": {"n": {"type": "string"}, "young": {"$ref": "#/$defs/pet"}},
+    }
+    schema = {"type": "object", "properties": {"pet": pets}, "$defs": {"pet": pet}}
+    translated = translate_for_gemini(schema)
+    first = translated["properties"]["pet"]
+    assert first["description"] == "The first."
+    assert first["properties"]["young"]["properties"]["n"] == {"type": "string"}
+    end = first["properties"]["young"]["properties"]["young"]
+    assert end == {"type": "object", "description": "As 'pet' above."}
+
+
+def test_a_schema_that_multiplies_stays_small_for_gemini():
+    definitions = {"n0": {"type": "string"}}
+    for level in range(1, 40):
+        inner = {"$ref": f"#/$defs/n{level - 1}"}
+        definitions[f"n{level}"] = {"type": "object", "properties": {"a": inner, "b": inner}}
+    schema = {"type": "object", "properties": {"x": {"$ref": "#/$defs/n39"}}, "$defs": definitions}
+    assert len(list(list_keywords(translate_for_gemini(schema)))) < 50_000
 
 
 @given(schema=objects(DETAILS))

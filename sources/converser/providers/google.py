@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Google's Gemini through the official SDK: one streamed turn at a time, thought signatures kept."""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from ..canisters import AssistantCanister, Usage
+from ..contents import TextualContent
+from ..events import TextDelta, ThoughtDelta
+from ..exceptions import ModelFailure
+from ..turns import STOP_FILTERED, STOP_LENGTH, Call, Controls, TurnCompleted, TurnItem, TurnRequest
+from .failures import (
+    CANNOT_BE_REACHED,
+    TRY_AGAIN,
+    Service,
+    describe_place,
+    import_sdk,
+    lack_key,
+    tell_refused_key,
+)
+from .google_contents import PROVIDER, GoogleConversation, nativize_tool
+from .translations import Definitions, Message, Translations
+
+if TYPE_CHECKING:
+    from google.genai.types import GenerateContentResponse, Part
+
+KEY_VARIABLE = "GEMINI_API_KEY"
+_KEY_VARIABLES = (KEY_VARIABLE, "GOOGLE_API_KEY")
+_PLACE = "https://generativelanguage.googleapis.com"
+_FILTERED = "SAFETY RECITATION LANGUAGE BLOCKLIST PROHIBITED_CONTENT SPII IMAGE_SAFETY MODEL_ARMOR"
+_STOP_REASONS = {
+    "MAX_TOKENS": STOP_LENGTH,
+    **dict.fromkeys(_FILTERED.split(), STOP_FILTERED),
+}
+_FAILED = ("MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "MISSING_THOUGHT_SIGNATURE")
+_UNREACHABLE = frozenset(("ConnectError", "ClientConnectorError", "ConnectTimeout"))
+_RETRY_DELAY = 0.5
+
+
+class GoogleProvider:
+    """A model of Google's; nothing is translated twice."""
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        key: str | None = None,
+        retries: int = 2,
+    ) -> None:
+        self._model = model
+        sdk = import_sdk("google.genai", "google")
+        if key is None and base_url is None:
+            found = (os.environ.get(name) for name in _KEY_VARIABLES)
+            key = next(filter(None, found), None)  # It is for Google, and goes nowhere else.
+            if key is None:
+                raise lack_key(self.name, f"Set the environment variable {KEY_VARIABLE}.")
+        retry = {"attempts": retries + 1, "initial_delay": _RETRY_DELAY}
+        options: dict[str, Any] = {"base_url": base_url or _PLACE, "retry_options": retry}
+        self._client = sdk.Client(vertexai=False, api_key=key or "none", http_options=options)
+        self._errors = import_sdk("google.genai.errors", "google")
+        self._service = Service(
+            name=self.name,
+            place=describe_place(base_url or _PLACE),
+            key_variable=KEY_VARIABLE,
+            sdk=sdk,
+        )
+        self._translations = Translations(lambda: GoogleConversation(model))
+        self._definitions = Definitions(nativize_tool)
+
+    @property
+    def name(self) -> str:
+        """How messages call it."""
+        return f"{PROVIDER}:{self._model}"
+
+    async def close(self) -> None:
+        """Closes the connections."""
+        await self._client.aio.aclose()
+
+    async def stream_turn(self, request: TurnRequest) -> AsyncGenerator[TurnItem, None]:
+        """One answer; calls are given only after the finish reason has arrived."""
+        answer = _Answer(self._service)
+        stream: Any = None
+        begun = False
+        try:
+            stream = await self._client.aio.models.generate_content_stream(**self._compose(request))
+            async for chunk in stream:
+                begun = True
+                for delta in answer.absorb(chunk):
+                    yield delta
+            completed = answer.complete(self._model)
+        except Exception as failure:
+            await self._fail(failure, begun=begun)
+        finally:
+            if stream is not None:
+                await stream.aclose()
+        if completed is None:
+            self._service.break_off()
+        yield completed
+
+    def _compose(self, request: TurnRequest) -> dict[str, Any]:
+        conversation = self._translations.update(request.canisters)
+        tools = self._definitions.translate(request.invokers)
+        config = {
+            "system_instruction": conversation.system or None,
+            "tools": [{"function_declarations": tools}] if tools else None,
+            "automatic_function_calling": {"disable": True},
+            **_nativize_controls(request.controls),
+        }
+        config = {key: value for key, value in config.items() if value is not None}
+        return {"model": self._model, "contents": conversation.contents, "config": config}
+
+    async def _fail(self, failure: Exception, *, begun: bool) -> NoReturn:
+        if isinstance(failure, ModelFailure):
+            raise failure
+        if isinstance(failure, self._errors.APIError):
+            await self._fail_status(failure)
+        families = {family.__name__ for family in type(failure).__mro__}
+        if not begun and families & _UNREACHABLE:
+            words, remedy = CANNOT_BE_REACHED
+            raise ModelFailure(f"{self._service.who} {words}", remedy=remedy) from failure
+        self._service.break_off(failure)
+
+    async def _fail_status(self, failure: Any) -> NoReturn:
+        """What the service answered, in our words; its own on a key are not repeated."""
+        who, code, words = self._service.who, failure.code, str(failure.message)
+        if code == 401 or (code == 400 and "API key" in words):
+            what, remedy = tell_refused_key(KEY_VARIABLE)
+            raise ModelFailure(f"{who} {what}", remedy=remedy) from None
+        if code == 403:
+            remedy = "Check what the account may use."
+            raise ModelFailure(f"{who} refuses this to your key.", remedy=remedy) from None
+        if code == 404:
+            await self._service.fail_unknown(failure, self._model, self._list_models)
+        if code == 429:
+            remedy = "Wait, or check the account."
+            raise ModelFailure(
+                f"{who} is over its rate limit or quota.", remedy=remedy
+            ) from failure
+        remedy = "" if 400 <= (code or 0) < 500 else TRY_AGAIN
+        raise ModelFailure(f"{who} answered with an error: {words}.", remedy=remedy) from failure
+
+    async def _list_models(self) -> list[str]:
+        pager = await self._client.aio.models.list(config={"page_size": 1000})
+        return [str(entry.name).removeprefix("models/") for entry in pager.page]
+
+
+def create_provider(
+    model: str, *, base_url: str | None = None, key: str | None = None, retries: int = 2
+) -> GoogleProvider:
+    """A model of Google's: `google:gemini-3-pro`."""
+    return GoogleProvider(model, base_url=base_url, key=key, retries=retries)
+
+
+def _nativize_controls(controls: Controls) -> dict[str, Any]:
+    extras = dict(controls.extras)
+    return {
+        "temperature": controls.temperature,
+        "top_p": controls.top_p,
+        "seed": controls.seed,
+        "max_output_tokens": controls.tokens_max,
+        "http_options": {"extra_body": extras} if extras else None,
+    }
+
+
+@dataclass(slots=True)
+class _Answer:
+    """An answer while it comes in, part by part."""
+
+    _service: Service
+    _reason: str | None = None
+    _parts: list[Message] = field(default_factory=list[Message])
+    _calls: list[Call] = field(default_factory=list[Call])
+    _usage: Usage = Usage()
+    _model: str = ""
+
+    def absorb(self, chunk: GenerateContentResponse) -> list[TextDelta | ThoughtDelta]:
+        """Takes one chunk in, and gives what of it people can see."""
+        self._model = chunk.model_version or self._model
+        if (counts := chunk.usage_metadata) is not None:
+            self._usage = Usage(
+                tokens_in=(counts.prompt_token_count or 0)
+                + (counts.tool_use_prompt_token_count or 0),
+                tokens_out=(counts.candidates_token_count or 0)
+                + (counts.thoughts_token_count or 0),
+                tokens_cached=counts.cached_content_token_count or 0,
+            )
+        feedback = chunk.prompt_feedback
+        if feedback is not None and feedback.block_reason is not None:
+            self._reason = "SAFETY"
+        deltas: list[TextDelta | ThoughtDelta] = []
+        for candidate in (chunk.candidates or ())[:1]:
+            if candidate.finish_reason is not None:
+                self._reason = str(candidate.finish_reason.value)
+            for part in (candidate.content.parts if candidate.content else None) or ():
+                deltas += self._add(part)
+        return deltas
+
+    def _add(self, part: Part) -> list[TextDelta | ThoughtDelta]:
+        kept: Message = {}
+        if part.thought_signature:
+            kept["signature"] = base64.b64encode(part.thought_signature).decode("ascii")
+        if (call := part.function_call) is not None:
+            name, arguments = call.name or "", call.args or {}
+            self._calls.append(Call(name=name, arguments=arguments, identifier=call.id or ""))
+            self._parts.append({**kept, "call": True})
+            return []
+        text = part.text or ""
+        if not text and not kept:
+            return []
+        thought = {"thought": True} if part.thought else {}
+        last = self._parts[-1] if self._parts else {"signature": ""}
+        # Parts with a signature must go back as they came; the others are pieces of one.
+        if kept or "signature" in last or "call" in last or ("thought" in last) != bool(thought):
+            self._parts.append({**kept, **thought, "text": text})
+        else:
+            last["text"] += text
+        if not text:
+            return []
+        return [ThoughtDelta(text=text) if part.thought else TextDelta(text=text)]
+
+    def complete(self, model: str) -> TurnCompleted | None:
+        """The end of the turn, or None where it has not come."""
+        if self._reason is None:
+            return None
+        if self._reason in _FAILED:
+            raise ModelFailure(
+                f"{self._service.who} stopped for the reason {self._reason}.", remedy=TRY_AGAIN
+            )
+        usual = "tool-use" if self._calls else "stop"
+        reason = usual if self._reason == "STOP" else _STOP_REASONS.get(self._reason)
+        spoken = [part for part in self._parts if "call" not in part and "thought" not in part]
+        text = "".join(part["text"] for part in spoken)
+        native = any("signature" in part or "thought" in part for part in self._parts)
+        canister = AssistantCanister(
+            contents=(TextualContent(text=text),) if text else (),
+            model=self._model,
+            stop_reason=reason or self._reason.lower(),
+            usage=self._usage,
+            extras={PROVIDER: {"model": model, "parts": self._parts}} if native else {},
+        )
+        return TurnCompleted(canister=canister, calls=tuple(self._calls))

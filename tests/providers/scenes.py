@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of all providers share: the wires, and tools that note how they were called."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import pytest
+
+from converser.contents import ImageContent, TextualContent
+from converser.ensembles import Ensemble
+from converser.invokers import InvocationResult, Tool
+from tests.providers.google_wire import GoogleWire
+from tests.providers.openai_wires import ChatWire, ResponsesWire
+from tests.providers.wires import AnthropicWire
+
+WIRES = {wire.name: wire for wire in (AnthropicWire(), ResponsesWire(), ChatWire(), GoogleWire())}
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+OSLO = ("call_1", "time", {"city": "Oslo"})
+ROME = ("call_2", "time", {"city": "Rome"})
+PICTURE = b"\x89PNG picture"
+
+
+def demand(wire):
+    """Skips the test where the SDK of the wire is not installed."""
+    if find_spec(wire.package.partition(".")[0]) is None:
+        pytest.skip(f"needs the package {wire.package!r}")
+    return wire
+
+
+def make_clock():
+    """An ensemble, and the cities that it was asked for."""
+    calls = []
+
+    async def tell(_, arguments):
+        calls.append(arguments["city"])
+        return InvocationResult(contents=(TextualContent(text=f"12:00 in {arguments['city']}"),))
+
+    async def photograph(_, __):
+        return InvocationResult(
+            contents=(
+                TextualContent(text="The tower:"),
+                ImageContent(data=PICTURE, mimetype="image/png"),
+            )
+        )
+
+    time = Tool(name="time", description="Tells the time.", arguments_schema=SCHEMA)
+    photo = Tool(name="photo", description="Takes a photograph.")
+    ensemble = Ensemble("clock", tools=[(time, tell), (photo, photograph)])
+    return ensemble, calls
+
+
+def will_answer(wire, service, *args, **options):
+    """Lets the service give one whole answer."""
+    before, after = wire.answer(*args, **options)
+    service.will_stream(*before, *after)
