@@ -64,6 +64,12 @@ class Operations:
         await self._closed.wait()
         self._announce = _ignore
 
+    def introduce(self, members: Iterable[Member]) -> None:
+        """Tells of servers that nobody has heard of, and that are disabled: no step would tell it."""
+        for member in members:
+            if not member.is_enabled:
+                self.tell_state(member)
+
     async def begin(self, members: Iterable[Member], *, strict: bool = False) -> None:
         """Connects those that want it; with `strict`, gives up as soon as a required one fails."""
         eager: list[Member] = []

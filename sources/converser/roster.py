@@ -144,6 +144,7 @@ class Roster:
             check_servers([*(m.server for m in self._members.values()), server])
             member = self._members[server.name] = self._enlist(server)
             self._guests.add(server.name)
+            self._operations.introduce([member])
             await self._operations.begin([member])
             self._check_running()
         if member.failure is not None and server.required:
@@ -170,6 +171,7 @@ class Roster:
             self._members = {n: fresh.get(n) or self._members[n] for n in plan.order}
             self._guests &= self._members.keys()
             await self._operations.dismiss(gone)
+            self._operations.introduce(fresh.values())
             members = [*fresh.values(), *(member for member, _ in plan.adaptable)]
             await self._operations.begin(members)
             errors.update((m.name, m.failure) for m in members if m.failure is not None)
@@ -226,9 +228,7 @@ class Roster:
     async def _start(self) -> None:
         await self._keeper.load()
         members = tuple(self._members.values())
-        for member in members:
-            if not member.is_enabled:
-                self._operations.tell_state(member)
+        self._operations.introduce(members)
         await self._operations.begin(members, strict=True)
         for member in members:
             if member.server.required and member.failure is not None:
