@@ -21,7 +21,9 @@ from converser.events import (
     MessageFailed,
     MessageStarted,
     ReplyCompleted,
+    ServerStateChanged,
     TextDelta,
+    ToolsChanged,
 )
 from converser.exceptions import (
     ModelFailure,
@@ -226,3 +228,66 @@ async def test_cancelling_the_reader_of_a_stream_cancels_the_conversation():
             await began.wait()
         tasks.cancel_scope.cancel()
     assert_valid(transcript)
+
+
+async def test_an_observer_hears_of_the_servers_in_use_for_as_long_as_it_converses(awkward_server):
+    from converser.mcp.clients import InProcessMCPClient
+    from converser.mcp.discovery import discover_mcp_tools
+
+    seen, grown = [], anyio.Event()
+
+    def listen(event):
+        seen.append(event)
+        if isinstance(event, ToolsChanged):
+            grown.set()
+
+    async def wait(_):
+        await grown.wait()
+        return "grown"
+
+    async def unplug(_):
+        await far.disconnect()
+        return "unplugged"
+
+    model = ScriptedModel([[("grow", {})], [("wait", {})], [("unplug", {})], "Done."])
+    with anyio.fail_after(20):
+        async with await discover_mcp_tools(InProcessMCPClient(awkward_server), "far") as far:
+            near = make_ensemble(wait=wait, unplug=unplug)
+            reply = await converse(model, ensembles=[far, near, far], events=listen)
+            await far.connect()
+    assert reply.text == "Done."
+    changes = [event for event in seen if isinstance(event, ToolsChanged)]
+    assert len(changes) == 1
+    assert changes[0].server == "far"
+    assert changes[0].added[0] in model.requests[2].invokers
+    assert changes[0].added[0] not in model.requests[0].invokers
+    states = [event.state for event in seen if isinstance(event, ServerStateChanged)]
+    assert states[-1] == "disconnected"
+    assert "connected" not in states
+    assert isinstance(seen[-1], ReplyCompleted)
+
+
+async def test_a_stream_and_an_async_observer_hear_of_servers_too(awkward_server):
+    from converser.mcp.clients import InProcessMCPClient
+    from converser.mcp.discovery import discover_mcp_tools
+
+    heard = []
+
+    async def listen(event):
+        heard.append(event)
+
+    async def unplug(_):
+        await far.disconnect()
+        return "unplugged"
+
+    with anyio.fail_after(20):
+        async with await discover_mcp_tools(InProcessMCPClient(awkward_server), "far") as far:
+            ensembles = [far, make_ensemble(unplug=unplug)]
+            script = [[("unplug", {})], "Done."]
+            await converse(ScriptedModel(script), ensembles=ensembles, events=listen)
+            await far.connect()
+            stream = ScriptedModel(script).stream([], ensembles=ensembles)
+            streamed = [event async for event in stream]
+    for events in (heard, streamed):
+        states = [event.state for event in events if isinstance(event, ServerStateChanged)]
+        assert states[-1] == "disconnected"

@@ -6,6 +6,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import ExitStack
 from importlib import import_module
 from types import TracebackType
 from typing import Any
@@ -34,7 +35,6 @@ _PARTING = 10.0
 _PROVIDERS = {
     "anthropic": ("anthropic", "AnthropicProvider"),
     "embedded": ("embedded", "EmbeddedProvider"),
-    "google": ("google", "create_provider"),
     "openai": ("openai", "create_provider"),
 }
 """The room of each provider and what makes one there; imported when it is asked for."""
@@ -104,7 +104,11 @@ class Model:
                 limits=limits,
                 form=form,
             )
-            return await loop.run()
+            with ExitStack() as watches:
+                if events is not None:
+                    for ensemble in dict.fromkeys(ensembles):
+                        watches.callback(ensemble.observe(announce))
+                return await loop.run()
 
         return await observe(events, run)
 
