@@ -35,6 +35,7 @@ _PARTING = 10.0
 _PROVIDERS = {
     "anthropic": ("anthropic", "AnthropicProvider"),
     "embedded": ("embedded", "EmbeddedProvider"),
+    "google": ("google", "create_provider"),
     "openai": ("openai", "create_provider"),
 }
 """The room of each provider and what makes one there; imported when it is asked for."""
