@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import sys
 import tempfile
@@ -12,9 +13,9 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.faults import http_behaviours
 from tests.faults.fault import Fault
-from tests.faults.http_server import HttpServer
+from tests.faults.overhttp import bodies, breaks, old_events, sound, statuses
+from tests.faults.overhttp.wire import HttpServer
 from tests.faults.probes import MARK, create_mark
 
 HERE = Path(__file__).resolve().parent
@@ -34,12 +35,13 @@ class Scene:
     @property
     def command(self) -> list[str]:
         """How to start a stdio server; without `site`, which takes longer than the server itself."""
-        return [sys.executable, "-I", "-S", str(HERE / "stdio_server.py"), self.fault.server]
+        return [sys.executable, "-S", str(HERE / "overstdio"), self.fault.server]
 
     @property
     def environment(self) -> dict[str, str]:
         """What a stdio server gets to see."""
-        return {MARK: self.mark, "FAULT_NOTES": str(self.notes)}
+        size = {key: os.environ[key] for key in ("FAULT_MEGABYTES",) if key in os.environ}
+        return {MARK: self.mark, "FAULT_NOTES": str(self.notes), **size}
 
     @property
     def headers(self) -> dict[str, str]:
@@ -64,7 +66,8 @@ def open_scene(fault: Fault) -> Generator[Scene]:
         if fault.act == "nobody":
             url = f"http://127.0.0.1:{_find_idle_port()}/mcp"
         elif fault.transport != "stdio":
-            behaviour = getattr(http_behaviours, fault.server)()
+            rooms = (sound, bodies, breaks, old_events, statuses)
+            behaviour = next(getattr(r, fault.server) for r in rooms if hasattr(r, fault.server))()
             server = stack.enter_context(HttpServer(behaviour).running())
             url = f"{server.origin}/mcp"
         yield Scene(fault=fault, mark=create_mark(), notes=notes, server=server, url=url)

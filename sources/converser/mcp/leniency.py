@@ -28,6 +28,8 @@ def has_odd_characters(data: bytes) -> bool:
     """Whether there may be something to mend: the same answer for all strict decoders, and quick."""
     if b"\\ud" in data or b"\\uD" in data:
         return True
+    if data.isascii():
+        return False
     try:
         data.decode()
     except UnicodeDecodeError:
