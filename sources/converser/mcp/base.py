@@ -13,7 +13,6 @@ import anyio
 import mcp_types as wire
 from mcp.client.session import ClientSession
 from mcp.shared.exceptions import MCPError
-from pydantic import ValidationError
 
 from ..exceptions import MCPExecutionFailure, MCPFailure
 from ..hygiene import clean_text
@@ -33,6 +32,7 @@ from .failures import (
     was_not_executed,
 )
 from .handlers import Elicitation, ElicitationAnswer, ElicitationHandler, adapt_elicitation
+from .listings import unpack_tools
 from .results import interpret_result
 from .salvage import Salvager
 from .sessions import SessionSetup, Way, open_session
@@ -237,15 +237,9 @@ class SessionClient(ABC):
             raise self._translate(failure, site) from failure
 
     async def _fetch_page(self, session: ClientSession, cursor: str | None) -> wire.ListToolsResult:
-        """One page; where one bad tool spoils it, it is asked for again and the good ones are saved."""
-        params = wire.PaginatedRequestParams(cursor=cursor)
-        try:
-            return await session.list_tools(params=params)
-        except ValidationError:
-            if self._salvager.salvages_listings:
-                raise
-            self._salvager.salvages_listings = True
-            return await session.list_tools(params=params)
+        page = await session.list_tools(params=wire.PaginatedRequestParams(cursor=cursor))
+        page.tools = unpack_tools(page, self._salvager.remarks.append)
+        return page
 
     @asynccontextmanager
     async def _open_session(self, era: str) -> AsyncGenerator[ClientSession, None]:

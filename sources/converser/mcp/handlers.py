@@ -13,7 +13,7 @@ from mcp.client.session import ClientRequestContext, ElicitationFnT
 
 from ..hygiene import clean_text
 from ..immutables import FrozenDictionary, freeze
-from .salvage import as_dictionary, as_list
+from .narrowing import as_dictionary, as_list
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,18 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import mcp_types as wire
-from mcp_types import methods
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel, ValidationError
 
-from ..hygiene import clean_text
+from .listings import Bypass
+from .narrowing import as_dictionary, as_list
 from .results import ODD_BLOCKS_KEY, ODD_STRUCTURED_KEY
-
-Report = Callable[[str], None]
 
 _BLOCKS: dict[str, type[BaseModel]] = {
     "text": wire.TextContent,
@@ -26,35 +23,20 @@ _BLOCKS: dict[str, type[BaseModel]] = {
 
 
 class Salvager:
-    """Salvages the answers of one session; listings only once one was rejected, since it takes time."""
+    """Salvages the answers of one session."""
 
     def __init__(self) -> None:
         self.version = "2025-11-25"
-        self.salvages_listings = False
         self.remarks: list[str] = []
+        self._bypass = Bypass()
 
     def treat(self, method: str, result: dict[str, Any]) -> dict[str, Any]:
         """The result as the SDK will accept it."""
         if method == "tools/call":
             return salvage_outcome(result, self.version)
-        if method == "tools/list" and self.salvages_listings:
-            return salvage_listing(result, self.version, self.remarks.append)
+        if method == "tools/list":
+            return self._bypass.lead(result, self.version, self.remarks.append)
         return result
-
-
-def salvage_listing(result: dict[str, Any], version: str, report: Report) -> dict[str, Any]:
-    """Keeps the tools that are valid one by one."""
-    if (tools := as_list(result.get("tools"))) is None:
-        return result
-    kept: list[Any] = []
-    for index, tool in enumerate(tools):
-        try:
-            methods.validate_server_result("tools/list", version, {**result, "tools": [tool]})
-        except ValidationError as failure:
-            report(_describe_tool(tool, index, failure))
-        else:
-            kept.append(tool)
-    return {**result, "tools": kept}
 
 
 def salvage_outcome(result: dict[str, Any], version: str) -> dict[str, Any]:
@@ -85,16 +67,6 @@ def _rewrite(result: dict[str, Any], meta: dict[str, Any]) -> dict[str, Any]:
     return rewritten
 
 
-def as_list(value: Any) -> list[Any] | None:
-    """A JSON array, or nothing."""
-    return cast("list[Any]", value) if isinstance(value, list) else None
-
-
-def as_dictionary(value: Any) -> dict[str, Any] | None:
-    """A JSON object, or nothing."""
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
-
-
 def _pick_odd_blocks(content: list[Any]) -> list[tuple[int, Any]]:
     """The blocks that the SDK would reject, with their places."""
     return [(index, block) for index, block in enumerate(content) if not _is_sound(block)]
@@ -113,11 +85,3 @@ def _is_sound(block: Any) -> bool:
     except ValidationError:
         return False
     return True
-
-
-def _describe_tool(tool: Any, index: int, failure: ValidationError) -> str:
-    name = (as_dictionary(tool) or {}).get("name")
-    label = repr(clean_text(name, limit=100)) if isinstance(name, str) else f"number {index + 1}"
-    problem = failure.errors(include_url=False, include_input=False)[0]
-    place = ".".join(str(part) for part in problem["loc"][2:]) or "definition"
-    return f"Tool {label} was left out: its {place} is not valid ({problem['msg']})."

@@ -32,7 +32,7 @@ from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, REQUEST_TIMEOUT
 from opentelemetry import propagate, trace
 
 from ..failures import UNSENT, blame_answer
-from ..salvage import as_dictionary
+from ..narrowing import as_dictionary
 from .framing import Excess
 from .inbound import Arrival, Inbox
 from .messages import decode_messages, encode_message, recover_identifiers

@@ -14,7 +14,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from ..salvage import as_dictionary, as_list
+from ..narrowing import as_dictionary, as_list
 from ..transports import Launch
 from .dispatcher import LeanDispatcher, Treat
 from .process import ServerProcess
