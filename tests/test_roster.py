@@ -331,6 +331,20 @@ async def test_a_check_tries_a_failed_server_again() -> None:
             await roster.close()
 
 
+async def test_a_server_that_connects_but_does_not_list_is_told_and_tried_again() -> None:
+    gate = Gate(2)
+    server = Server.in_process("a", GatedServer(gate), connect_timeout=0.5)
+    async with opened(server) as roster:
+        survey = roster.survey()["a"]
+        assert (survey.state, survey.tools) == (State.CONNECTED, ())
+        assert isinstance(survey.error, converser.MCPTimeoutFailure)
+        gate.size = 1
+        with anyio.fail_after(LIMIT):
+            survey = (await roster.check())["a"]
+        assert survey.error is None
+        assert len(survey.tools) == len(TOOL_NAMES)
+
+
 @pytest.mark.parametrize("command", [processes.awkward_command(), processes.raw_command("sound")])
 async def test_a_check_measures_in_both_eras(command: list[str]) -> None:
     async with opened(Server.stdio("a", command), make_server("off", enabled=False)) as roster:
@@ -610,6 +624,10 @@ async def test_a_watched_file_is_followed_and_its_mistakes_are_remarked(tmp_path
             while not roster.remarks:
                 await anyio.lowlevel.checkpoint()
             assert "not valid TOML" in roster.remarks[0]
+            path.unlink()
+            while "cannot be read" not in "".join(roster.remarks):
+                await anyio.lowlevel.checkpoint()
+            assert names_of(roster) == ["a"]
             write_configuration(path, b="sound")
             await ears.wait_until(lambda: "connected" in ears.states("b"))
             await ears.wait_until(lambda: "disconnected" in ears.states("a"))

@@ -118,8 +118,8 @@ class Operations:
             self.tell(member, name_drift(member.name, drift, before, member.name_tools()))
 
     async def check(self, member: Member) -> None:
-        """Asks a server for a sign of life; one that failed is tried again."""
-        if member.state is _S.FAILED:
+        """Asks a server for a sign of life; one that failed, or failed to list, is tried again."""
+        if member.state is _S.FAILED or (member.state is _S.CONNECTED and member.failure):
             await self.connect(member)
         elif member.state is _S.CONNECTED:
             await member.check()
