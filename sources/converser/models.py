@@ -3,22 +3,19 @@
 
 from __future__ import annotations
 
-import inspect
 import math
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import ExitStack
-from importlib import import_module
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from typing_extensions import Self
 
 from .answers import AnswerForm
 from .canisters import Canister
-from .ensembles import Ensemble, suggest_name
+from .ensembles import Ensemble
 from .events import Announce, Event, Observer, observe
-from .exceptions import ModelFailure
 from .execution import Executor
 from .loop import Loop
 from .policies import Approver, Gate, Policy
@@ -27,25 +24,22 @@ from .tasks import spawn
 from .toolboxes import Toolbox
 from .turns import Controls, Provider, Transcript, find_capabilities
 
+if TYPE_CHECKING:
+    from .configuration import Configuration
+
 _CONTROLS = Controls()
 _LIMITS = Limits()
 _PARTING = 10.0
 """Seconds that calls get to end after a stream was left."""
 
-_PROVIDERS = {
-    "anthropic": ("anthropic", "AnthropicProvider"),
-    "embedded": ("embedded", "EmbeddedProvider"),
-    "google": ("google", "create_provider"),
-    "openai": ("openai", "create_provider"),
-}
-"""The room of each provider and what makes one there; imported when it is asked for."""
-
 
 class Model:
     """Continues conversations: `reply = await model.converse([user("…")], ensembles=[…])`."""
 
-    def __init__(self, provider: Provider) -> None:
+    def __init__(self, provider: Provider, *, reason: str = "") -> None:
         self._provider = provider
+        self.reason = reason
+        """Why this model was taken, where it was chosen by name or by itself."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
@@ -165,19 +159,22 @@ class Model:
                 await ended.wait()
 
 
-def access_model(name: str, **options: Any) -> Model:
-    """A model by name: `openai:gpt-5` (with `base_url=…` for a server of your own), or `embedded`."""
-    provider, _, model = name.partition(":")
-    if provider not in _PROVIDERS:
-        raise ModelFailure(
-            f"There is no provider {provider!r}.", remedy=suggest_name(provider, _PROVIDERS)
-        )
-    room, factory = _PROVIDERS[provider]
-    create = getattr(import_module(f".providers.{room}", __package__), factory)
-    known = [key for key in inspect.signature(create).parameters if key != "model"]
-    if strange := sorted(set(options) - set(known)):
-        raise ModelFailure(
-            f"The provider {provider!r} does not know the option {strange[0]!r}.",
-            remedy=f"It knows: {', '.join(known)}.",
-        )
-    return Model(create(model, **options))
+def access_model(
+    name: str | None = None,
+    *,
+    configuration: Configuration | None = None,
+    report: Callable[[str], None] | None = None,
+    **options: Any,
+) -> Model:
+    """A model by name: `anthropic:claude-sonnet-5`, `ollama:qwen3`, `embedded`, or `auto`.
+
+    Options go to the provider, such as `key=…` and `base_url=…` for a server of your own. With a
+    configuration, `[provider.NAME]` has more of them, and `[model]` names the model that is
+    meant where no name is given. `auto`, the default, takes the provider whose key is set, else a
+    server on this machine, else the embedded model; `report` (standard error, if not given) is
+    told which and why, and `model.reason` keeps it.
+    """
+    from .providers.access import access_provider
+
+    provider, reason = access_provider(name, options, configuration=configuration, report=report)
+    return Model(provider, reason=reason)

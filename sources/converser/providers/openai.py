@@ -36,6 +36,10 @@ from .chat import ChatClient, ChatCompleted
 
 Message = dict[str, Any]
 
+OLLAMA_URL = "http://127.0.0.1:11434/v1"
+LLAMACPP_URL = "http://127.0.0.1:8080/v1"
+LMSTUDIO_URL = "http://127.0.0.1:1234/v1"
+
 
 class OpenAIProvider:
     """A model behind Chat Completions; each canister and each set of tools is translated once."""
@@ -47,8 +51,10 @@ class OpenAIProvider:
         base_url: str | None = None,
         key: str | None = None,
         retries: int = 2,
+        label: str = "openai",
     ) -> None:
         self._model = model
+        self._label = label
         self._client = ChatClient(self.name, base_url=base_url, key=key, retries=retries)
         self._translations: WeakKeyDictionary[Transcript, _Translation] = WeakKeyDictionary()
         self._invokers: Mapping[str, Invoker] | None = None
@@ -57,7 +63,7 @@ class OpenAIProvider:
     @property
     def name(self) -> str:
         """How messages call it."""
-        return f"openai:{self._model}"
+        return f"{self._label}:{self._model}"
 
     async def close(self) -> None:
         """Closes the connections."""
@@ -99,6 +105,27 @@ def create_provider(
     if api == "chat":
         return OpenAIProvider(model, base_url=base_url, key=key, retries=retries)
     raise ModelFailure(f"OpenAI has no API {api!r}.", remedy="Say 'responses' or 'chat'.")
+
+
+def create_ollama_provider(
+    model: str, *, base_url: str = OLLAMA_URL, key: str | None = None, retries: int = 2
+) -> Provider:
+    """A model of Ollama's on this machine: `ollama:qwen3`."""
+    return OpenAIProvider(model, base_url=base_url, key=key, retries=retries, label="ollama")
+
+
+def create_llamacpp_provider(
+    model: str, *, base_url: str = LLAMACPP_URL, key: str | None = None, retries: int = 2
+) -> Provider:
+    """The model of a llama.cpp server on this machine; it has one, whatever it is called."""
+    return OpenAIProvider(model, base_url=base_url, key=key, retries=retries, label="llamacpp")
+
+
+def create_lmstudio_provider(
+    model: str, *, base_url: str = LMSTUDIO_URL, key: str | None = None, retries: int = 2
+) -> Provider:
+    """A model of LM Studio's on this machine."""
+    return OpenAIProvider(model, base_url=base_url, key=key, retries=retries, label="lmstudio")
 
 
 class _Translation:

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a name, a configuration, or nothing at all, to a model; and providers that others bring."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import tomli
+
+from converser.configuration import load_configuration
+from converser.exceptions import ConfigurationFailure, ModelFailure
+from converser.models import access_model
+from converser.providers.automatic import CLOUDS, Chooser, list_local_models
+from converser.providers.registry import GROUP, OURS, find_factory
+from tests.conversations import converse
+from tests.providers.openai_wires import ChatWire
+from tests.providers.scenes import will_answer
+from tests.providers.service import Service
+
+pytest.importorskip("openai", reason="needs the extra 'openai'")
+pytestmark = pytest.mark.anyio
+WIRE = ChatWire()
+
+
+@pytest.fixture(autouse=True)
+def no_keys(monkeypatch):
+    for cloud in CLOUDS:
+        for name in cloud.variables:
+            monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def service():
+    service = Service(WIRE.listing("text-embedder", "qwen3:8b"))
+    yield service
+    service.close()
+
+
+@pytest.fixture
+def configure(tmp_path):
+    def write(text):
+        path = tmp_path / "converser.toml"
+        path.write_text(text)
+        return load_configuration(path)
+
+    return write
+
+
+def choose(environment=(), models=(), lacking=(), tables=None):
+    return Chooser(
+        tables=tables or {},
+        environment=dict.fromkeys(environment, "sk-SECRET"),
+        list_models=dict(models).get,
+        is_installed=lambda package: package not in lacking,
+    ).choose()
+
+
+@pytest.mark.parametrize(
+    ("variable", "provider"),
+    [
+        ("ANTHROPIC_API_KEY", "anthropic"),
+        ("OPENAI_API_KEY", "openai"),
+        ("GEMINI_API_KEY", "google"),
+        ("GOOGLE_API_KEY", "google"),
+    ],
+)
+def test_a_key_in_the_environment_decides_and_is_named_as_the_reason(variable, provider):
+    choice = choose([variable])
+    assert choice.provider == provider
+    assert choice.model
+    assert variable in choice.reason
+    assert "SECRET" not in choice.reason
+
+
+def test_a_key_without_its_package_is_passed_over_and_said_so():
+    choice = choose(["ANTHROPIC_API_KEY", "OPENAI_API_KEY"], lacking=["anthropic"])
+    assert choice.provider == "openai"
+    assert "mcp-converser[anthropic]" in choice.reason
+
+
+def test_without_a_key_a_server_that_answers_with_a_model_is_taken():
+    servers = {
+        "http://127.0.0.1:11434/v1": [],
+        "http://127.0.0.1:8080/v1": None,
+        "http://127.0.0.1:1234/v1": ["nomic-embed", "phi"],
+    }
+    choice = choose(models=servers)
+    assert (choice.provider, choice.model) == ("lmstudio", "phi")
+    assert "LM Studio answers at http://127.0.0.1:1234/v1" in choice.reason
+    assert "Ollama answers" in choice.reason
+    assert "No key is set" in choice.reason
+
+
+def test_with_neither_the_embedded_model_is_taken_and_labelled():
+    choice = choose()
+    assert choice.provider == "embedded"
+    assert "demonstration" in choice.reason
+    assert "No key is set (ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY)" in choice.reason
+
+
+def test_with_nothing_at_all_every_way_is_named():
+    with pytest.raises(ModelFailure, match=r"No key is set.*'openai'.*Set one of the keys.*Ollama"):
+        choose(lacking=["openai", "xllamacpp"])
+
+
+def test_the_configuration_has_keys_and_models_for_the_choice():
+    tables = {"google": {"key": "env:MINE", "model": "gemini-x"}}
+    choice = choose(tables=tables)
+    assert (choice.provider, choice.model) == ("google", "gemini-x")
+    assert "MINE" not in choice.reason
+
+
+def test_only_a_server_that_answers_like_one_counts(service):
+    assert list_local_models(service.url) == ["text-embedder", "qwen3:8b"]
+    for listing in ({"data": [{}]}, {"hello": 1}, [1], "x"):
+        service.listing = listing
+        assert list_local_models(service.url) is None
+    service.close()
+    assert list_local_models(service.url) is None
+
+
+async def test_auto_finds_a_real_server_reports_it_and_converses(service, configure):
+    configuration = configure(f'[provider.ollama]\nbase_url = "{service.url}"\n')
+    told = []
+    will_answer(WIRE, service, "Hello.")
+    async with access_model("auto", configuration=configuration, report=told.append) as model:
+        assert (await converse(model)).text == "Hello."
+    assert model.name == "ollama:qwen3:8b"
+    assert service.bodies[0]["model"] == "qwen3:8b"
+    assert told == [f"Model: {model.reason}"]
+    assert service.url in model.reason
+
+
+def test_auto_is_the_default_and_tells_standard_error(monkeypatch, capsys):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-SECRET")
+    model = access_model()
+    assert model.name.startswith("openai:")
+    errors = capsys.readouterr().err
+    assert "OPENAI_API_KEY is set" in errors
+    assert "SECRET" not in errors
+
+
+async def test_the_configuration_names_the_model_and_providers_of_one_s_own(
+    service, configure, monkeypatch
+):
+    monkeypatch.setenv("WORK_KEY", "sk-work")
+    monkeypatch.setenv("WORK_URL", service.url)
+    configuration = configure(
+        """
+        [model]
+        name = "work:qwen"
+        retries = 1
+        [provider.work]
+        type = "openai"
+        base_url = "env:WORK_URL"
+        key = "env:WORK_KEY"
+        model = "usual"
+        """
+    )
+    for name, expected in ((None, "qwen"), ("work", "usual"), ("work:other", "other")):
+        will_answer(WIRE, service, "Hello.")
+        async with access_model(name, configuration=configuration) as model:
+            await converse(model)
+        _, headers, body = service.requests[-1]
+        assert body["model"] == expected
+        assert headers["authorization"] == "Bearer sk-work"
+    will_answer(WIRE, service, "Hello.")
+    async with access_model("work", configuration=configuration, key="sk-mine") as model:
+        await converse(model)
+    assert service.requests[-1][1]["authorization"] == "Bearer sk-mine"
+
+
+def test_mistakes_in_the_configuration_are_told_without_secrets(configure, monkeypatch):
+    monkeypatch.delenv("WORK_KEY", raising=False)
+    missing = configure('[provider.openai]\nkey = "env:WORK_KEY"\n')
+    with pytest.raises(ConfigurationFailure, match=r"provider\.openai\.key.*WORK_KEY"):
+        access_model("openai:m", configuration=missing)
+    strange = configure('[provider.openai]\nkey = "sk-SECRET"\nspeed = 3\n')
+    with pytest.raises(ModelFailure, match="'speed'") as caught:
+        access_model("openai:m", configuration=strange)
+    assert "SECRET" not in str(caught.value)
+
+
+def test_a_model_that_is_not_named_is_asked_for_unless_there_is_a_usual_one(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
+    assert access_model("openai").name == "openai:gpt-5.5"
+    with pytest.raises(ModelFailure, match=r"given no model.*ollama:NAME"):
+        access_model("ollama")
+    with pytest.raises(ModelFailure, match=r"given no model.*openai:NAME"):
+        access_model("openai", base_url="http://127.0.0.1:1")
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """Installs a package with entry points, and one of them tries to take a name of ours."""
+    (tmp_path / "echoing.py").write_text(
+        "class Echo:\n"
+        "    def __init__(self, model, **options):\n"
+        "        self.name, self.options = f'echo:{model}', options\n"
+    )
+    folder = tmp_path / "echoing-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: echoing\nVersion: 1.0\n")
+    points = "echo = echoing:Echo\nopenai = echoing:Echo\nlost = nowhere_at_all:Thing\n"
+    (folder / "entry_points.txt").write_text(f"[{GROUP}]\n{points}")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+
+@pytest.mark.usefixtures("package")
+def test_other_packages_bring_providers_by_entry_points():
+    model = access_model("echo:loud", volume=11)
+    assert model.name == "echo:loud"
+    assert model._provider.options == {"volume": 11}
+    assert access_model("echo").name == "echo:"
+    assert "echoing" not in find_factory("openai").__module__
+    with pytest.raises(ModelFailure, match=r"'lost'.*nowhere_at_all.*ModuleNotFoundError"):
+        access_model("lost:x")
+    with pytest.raises(ModelFailure, match=r"'ecko'.*Did you mean 'echo'"):
+        access_model("ecko:x")
+
+
+def test_ours_are_registered_in_the_same_way():
+    text = (Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8")
+    registered = tomli.loads(text)["project"]["entry-points"][GROUP]
+    assert registered == {name: f"converser.providers.{place}" for name, place in OURS.items()}
+    for name in OURS:
+        assert callable(find_factory(name))
