@@ -126,10 +126,13 @@ def test_leaving_a_stream_cancels_the_conversation_and_keeps_a_valid_transcript(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise there")
-def test_an_interrupt_cancels_the_work_keeps_what_was_completed_and_the_thread_goes_on():
+@pytest.mark.parametrize("delay", [0, 2000])  # Before the waiting has begun, perhaps; and later.
+def test_an_interrupt_cancels_the_work_keeps_what_was_completed_and_the_thread_goes_on(delay):
     transcript, main = Transcript([user("Go.")]), threading.main_thread().ident
 
     async def strike(_):
+        for _ in range(delay):
+            await anyio.lowlevel.checkpoint()
         signal.pthread_kill(main, signal.SIGINT)
         await anyio.sleep_forever()
         return ""

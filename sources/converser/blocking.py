@@ -10,10 +10,11 @@ from __future__ import annotations
 import atexit
 import threading
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
-from concurrent.futures import Future, wait
-from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from concurrent.futures import wait
+from contextlib import ExitStack, contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
+import anyio
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from .canisters import Canister
@@ -49,23 +50,17 @@ class Portal:
         self, function: Callable[_P, Awaitable[_T]], *args: _P.args, **options: _P.kwargs
     ) -> _T:
         """Runs any async function there, and waits; interrupted, it cancels and awaits its end."""
-        ended = threading.Event()
-
-        async def work() -> _T:
-            try:
-                return await function(*args, **options)
-            finally:
-                ended.set()
-
-        future: Future[_T] = self._portal.start_task_soon(work)
+        errand = _Errand(lambda: function(*args, **options))
         try:
+            future = self._portal.start_task_soon(errand.perform)
             while not wait([future], timeout=_GLANCE).done:
                 pass
-        except BaseException:
-            future.cancel()
-            ended.wait(_PARTING)
+        except BaseException:  # An interrupt may come at any of these lines.
+            with suppress(RuntimeError):  # The portal is closed, so that nothing runs.
+                wait([self._portal.start_task_soon(errand.stop)], timeout=_PARTING)
             raise
-        return future.result()
+        future.result()
+        return errand.results[0]
 
     def converse(
         self, model: Model, canisters: Iterable[Canister] | Transcript, **options: Any
@@ -124,6 +119,34 @@ class Portal:
         if id(model) not in self._models:
             self._models.add(id(model))
             self._belongings.callback(self.run, model.close)  # Holds the model, so its id stays.
+
+
+class _Errand(Generic[_T]):
+    """Work in the thread that can be stopped from outside, whether or not it has begun."""
+
+    def __init__(self, work: Callable[[], Awaitable[_T]]) -> None:
+        self._work = work
+        self._scope: anyio.CancelScope | None = None
+        self._is_stopped = False
+        self._ended: anyio.Event | None = None
+        self.results: list[_T] = []
+
+    async def perform(self) -> None:
+        self._ended = anyio.Event()
+        try:
+            with anyio.CancelScope() as self._scope:
+                if not self._is_stopped:
+                    self.results.append(await self._work())
+        finally:
+            self._ended.set()
+
+    async def stop(self) -> None:
+        """Cancels the work, and waits for its end."""
+        self._is_stopped = True
+        if self._scope is not None:
+            self._scope.cancel()
+        if self._ended is not None:
+            await self._ended.wait()
 
 
 @contextmanager

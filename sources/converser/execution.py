@@ -6,7 +6,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Any
 
 import anyio
@@ -65,7 +64,7 @@ class Executor:
         try:
             async with anyio.create_task_group() as tasks:
                 for run in runs:
-                    if _is_sequential(run.invoker):
+                    if run.invoker is not None and run.invoker.is_sequential:
                         lane.append(run)
                     else:
                         tasks.start_soon(self._complete, (run,), previous)
@@ -240,16 +239,6 @@ def _find_local_timeout(invoker: Invoker) -> float | None:
         return None
     configuration = ensemble.configuration
     return configuration.tool_timeouts.get(invoker.tool.name, configuration.timeout)
-
-
-def _is_sequential(invoker: Invoker | None) -> bool:
-    """Whether a tool asks, or its ensemble wants it, to be called in the model's order."""
-    if invoker is None:
-        return False
-    patterns = () if (ensemble := invoker.ensemble) is None else ensemble.configuration.sequential
-    return invoker.annotations.sequential is True or any(
-        fnmatchcase(invoker.tool.name, pattern) for pattern in patterns
-    )
 
 
 def _explain_absence(run: _Run) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, is_dataclass
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, cast
 
 from .arguments import ArgumentsGate
@@ -129,6 +130,20 @@ class Invoker:
     def annotations(self) -> Annotations:
         """What the tool says of its side effects."""
         return self.tool.annotations
+
+    @property
+    def is_sequential(self) -> bool:
+        """Whether it asks, or its ensemble wants it, to be called in the model's order."""
+        patterns = () if self.ensemble is None else self.ensemble.configuration.sequential
+        return self.annotations.sequential is True or self._matches(patterns)
+
+    @property
+    def is_pinned(self) -> bool:
+        """Whether its ensemble wants a model to see it always."""
+        return self.ensemble is not None and self._matches(self.ensemble.configuration.pinned)
+
+    def _matches(self, patterns: tuple[str, ...]) -> bool:
+        return any(fnmatchcase(self.tool.name, pattern) for pattern in patterns)
 
     async def __call__(
         self, arguments: Mapping[str, Any] | object = EMPTY, *, context: Context = NO_CONTEXT

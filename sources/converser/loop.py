@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
 import anyio
 
@@ -41,6 +40,7 @@ from .turns import (
     TurnCompleted,
     TurnRequest,
     find_capabilities,
+    interpret_arguments,
 )
 
 _MEND = "Answer again, with one JSON object that fits, and nothing else."
@@ -199,7 +199,7 @@ class Loop:
 
     def _admit(self, call: Call, faults: dict[str, Fault], *, cut_off: bool) -> InvocationCanister:
         """Makes a canister of a call, under an identifier that no other has in this conversation."""
-        arguments, error = _interpret(call.arguments)
+        arguments, error = interpret_arguments(call.arguments)
         extras = {"malformed_arguments": call.arguments} if error else EMPTY
         identifier = call.identifier
         if not identifier or identifier in self._identifiers:
@@ -235,22 +235,3 @@ def _add(one: Usage, other: Usage) -> Usage:
         tokens_out=one.tokens_out + other.tokens_out,
         tokens_cached=one.tokens_cached + other.tokens_cached,
     )
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _interpret(arguments: object) -> tuple[Mapping[str, Any], str]:
-    """The arguments as an object, or an empty one and what is wrong with them."""
-    if isinstance(arguments, str):
-        if not arguments.strip():
-            return EMPTY, ""
-        try:
-            arguments = json.loads(arguments, parse_constant=_refuse_constant)
-        except (ValueError, RecursionError) as failure:
-            return EMPTY, f"The arguments are not valid JSON: {failure}. Give one JSON object."
-    if isinstance(arguments, Mapping):
-        return arguments, ""  # pyright: ignore[reportUnknownVariableType]
-    kind = type(arguments).__name__
-    return EMPTY, f"The arguments are not a JSON object, but a {kind}. Give one JSON object."

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from typing import Any
 
 from .canisters import InvocationCanister, ResultCanister
@@ -119,7 +118,7 @@ class Toolbox:
         if sum(costs.values()) <= self._budget:
             return
         name = self._choose_name(_SEARCH)
-        pinned = [each.name for each in self._gathered.values() if _is_pinned(each)]
+        pinned = [each.name for each in self._gathered.values() if each.is_pinned]
         self._shelf = Shelf(costs, pinned, searcher=name, budget=self._budget)
         tool = _define_search(self._ensembles, len(costs) - len(pinned))
         self._searcher = create_own_invoker(tool, self._search, name)
@@ -223,8 +222,3 @@ def _read_names(structured: Any) -> list[str]:
     """The tools that a search found; a conversation may come from anywhere, so nothing is taken for granted."""
     found: Any = structured.get("tools") if isinstance(structured, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
     return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []  # pyright: ignore[reportUnknownVariableType]
-
-
-def _is_pinned(invoker: Invoker) -> bool:
-    patterns = () if (ensemble := invoker.ensemble) is None else ensemble.configuration.pinned
-    return any(fnmatchcase(invoker.tool.name, pattern) for pattern in patterns)

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, Union, overload
+from typing import Any, NoReturn, Protocol, Union, overload
 
 from .canisters import AssistantCanister, Canister
 from .events import TextDelta, ThoughtDelta
-from .immutables import FrozenDictionary, freeze
+from .immutables import EMPTY, FrozenDictionary, freeze
 from .invokers import Invoker
 
 STOP_LENGTH = "length"
@@ -142,3 +143,22 @@ def find_capabilities(provider: Provider) -> Capabilities:
     """What a provider says that its model can do."""
     found = getattr(provider, "capabilities", None)
     return found if isinstance(found, Capabilities) else Capabilities()
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def interpret_arguments(arguments: object) -> tuple[Mapping[str, Any], str]:
+    """A call's arguments as an object, or an empty one and what is wrong with them."""
+    if isinstance(arguments, str):
+        if not arguments.strip():
+            return EMPTY, ""
+        try:
+            arguments = json.loads(arguments, parse_constant=_refuse_constant)
+        except (ValueError, RecursionError) as failure:
+            return EMPTY, f"The arguments are not valid JSON: {failure}. Give one JSON object."
+    if isinstance(arguments, Mapping):
+        return arguments, ""  # pyright: ignore[reportUnknownVariableType]
+    kind = type(arguments).__name__
+    return EMPTY, f"The arguments are not a JSON object, but a {kind}. Give one JSON object."
