@@ -12,6 +12,7 @@ import time
 from collections.abc import AsyncGenerator
 from typing import Any
 
+import anyio
 import httpx2
 import mcp
 from mcp.client.sse import sse_client
@@ -74,7 +75,7 @@ async def _act(scene: Scene, report: Report) -> None:
     begun = time.monotonic()
     stage = "connect"
     try:
-        async with asyncio.timeout(guard + _NEXT_TIMEOUT):
+        with anyio.fail_after(guard + _NEXT_TIMEOUT):
             async with create_client(scene) as client:
                 stage = "list"
                 await client.list_tools()

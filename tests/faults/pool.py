@@ -26,6 +26,9 @@ _START = 30.0
 """Seconds that a process may take to start and to import everything, on a busy machine."""
 
 
+_END = 10.0
+
+
 class Worker:
     """A process that runs one fault after another."""
 
@@ -40,6 +43,7 @@ class Worker:
             start_new_session=True,
         )
         self._fresh = True
+        self._hangs = False
         self._rest = b""
 
     def run(self, fault: Fault) -> Report:
@@ -57,6 +61,7 @@ class Worker:
             if final:
                 return report
             report.hung = f"stopped after {seconds:.0f} s"
+        self._hangs = True
         return report
 
     def _read(self, end: float) -> dict[str, Any] | None:
@@ -74,7 +79,12 @@ class Worker:
         return fields
 
     def end(self) -> None:
-        """Ends the process, and what it did not end itself."""
+        """Ends the process, politely where it is not busy, and what it did not end itself."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(0.0 if self._hangs else _END)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         with self._process:

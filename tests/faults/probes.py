@@ -24,9 +24,9 @@ def create_mark() -> str:
     return uuid.uuid4().hex
 
 
-def find_processes(mark: str) -> list[str]:
-    """The living processes that carry a mark, whoever their parent is by now."""
-    found: list[str] = []
+def find_processes(mark: str) -> dict[int, str]:
+    """The living processes that carry a mark, whoever their parent is by now, with their commands."""
+    found: dict[int, str] = {}
     wanted = f"{MARK}={mark}".encode()
     for place in Path("/proc").iterdir():
         if not place.name.isdigit():
@@ -34,7 +34,7 @@ def find_processes(mark: str) -> list[str]:
         with contextlib.suppress(OSError):
             if wanted in (place / "environ").read_bytes().split(b"\0"):
                 words = (place / "cmdline").read_bytes().split(b"\0")
-                found.append(f"process {place.name}: {b' '.join(words[-3:]).decode().strip()}")
+                found[int(place.name)] = b" ".join(words).decode().strip()
     return found
 
 
@@ -104,5 +104,9 @@ class Probe:
         files = self._list_files()
         news = [f"file {files[n]}" for n in files if files[n] != self._files.get(n)]
         extra = news if len(files) > len(self._files) else []
-        processes = [line for mark in self._marks for line in find_processes(mark)]
+        processes = [
+            f"process {pid}: {command[-80:]}"
+            for mark in self._marks
+            for pid, command in find_processes(mark).items()
+        ]
         return [*processes, *tasks, *extra]

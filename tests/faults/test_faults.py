@@ -12,7 +12,7 @@ from tests.faults.pool import Pool
 _LIMIT = 300.0
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def pool(request: pytest.FixtureRequest) -> Pool:
     """Runs the faults that were selected, several at once, while the tests wait for their reports."""
     chosen = {

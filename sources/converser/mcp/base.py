@@ -18,10 +18,10 @@ from ..exceptions import MCPExecutionFailure, MCPFailure
 from ..hygiene import clean_text
 from ..invokers import NO_CONTEXT, Context, InvocationResult, Tool
 from ..outcomes import Outcome
+from .attempts import Attempts
 from .caller import Caller
 from .calls import list_every_page, request_sign_of_life
 from .changes import ChangeSignal
-from .clocks import find_limit, shorten
 from .connection import Connection, Patience
 from .failures import (
     MESSAGE_LIMIT,
@@ -177,64 +177,56 @@ class SessionClient(ABC):
         self, name: str, arguments: Mapping[str, Any], *, context: Context = NO_CONTEXT
     ) -> InvocationResult:
         """Calls a tool; a call that was lost is repeated only where that is surely harmless."""
-        begun = time.monotonic()
-        left = context
-        for attempt in range(max(1, self._patience.attempts) + 1):
+        attempts = Attempts(context, self._patience)
+        while True:
             site = self._site("call", name, context.timeout)
             if (session := self._connection.session) is None:
-                session = await self._reach(site, find_limit(left))
-                left = shorten(context, time.monotonic() - begun)
+                session = await self._reach(site, attempts)
                 site = self._site("call", name, context.timeout)  # quotes the new process
             try:
-                result = await self.caller.call(session, site, dict(arguments), left)
+                result = await self.caller.call(session, site, dict(arguments), attempts.left)
                 break
             except MCPFailure:
                 raise
             except Exception as failure:
                 translated = self._translate(failure, site, session)
-                left = shorten(context, time.monotonic() - begun)
-                if not await self._prepare_repeat(failure, translated, left, attempt):
-                    raise translated from failure
-                left = shorten(context, time.monotonic() - begun)
-        else:
-            raise AssertionError("the last try either succeeds or raises")
+                if not await self._prepare_repeat(failure, translated, attempts):
+                    raise attempts.judge(translated) from failure
+                attempts.follow(translated)
         outcome = interpret_result(result)
         if result.is_error:
             raise self._report_tool_error(outcome, site)
         return self._checks.check(name, outcome)
 
     async def _prepare_repeat(
-        self, failure: Exception, translated: MCPFailure, left: Context, attempt: int
+        self, failure: Exception, translated: MCPFailure, attempts: Attempts
     ) -> bool:
         """Whether a failed call is to be made once more, after what that needs."""
-        if self.state is ConnectionState.DISCONNECTED or attempt >= max(1, self._patience.attempts):
+        if self.state is ConnectionState.DISCONNECTED or attempts.are_over:
             return False
         if was_not_executed(failure):
-            if is_connection_lost(failure):
-                return True
-            pause, limit = self._patience.pause(attempt), find_limit(left)
-            if limit is not None and pause >= limit:
-                return False
-            await anyio.sleep(pause)  # for instance while the server restarts
-            return True
-        if attempt > 0:
+            # Where the session is lost, a new one is opened; else the server may be restarting.
+            return is_connection_lost(failure) or await attempts.pause()
+        if attempts.count > 0:
             return False
         if isinstance(failure, MCPError) and failure.code == wire.HEADER_MISMATCH:
-            await self.list_tools()  # the server wants headers that the listing tells
+            with anyio.move_on_after(attempts.limit):
+                await self.list_tools()  # the server wants headers that the listing tells
             return True
-        harmless = left.replay or translated.tool in self._repeatable
+        harmless = attempts.left.replay or translated.tool in self._repeatable
         return harmless and translated.outcome is Outcome.UNKNOWN
 
-    async def _reach(self, site: Site, limit: float | None = None) -> ClientSession:
+    async def _reach(self, site: Site, attempts: Attempts | None = None) -> ClientSession:
         """The session; who cannot wait as long as a connection may take is free before."""
         seconds = self._patience.connect_timeout
+        limit = attempts.limit if attempts else None
         try:
             with anyio.fail_after(limit):
                 return await self._connection.connect()
         except Exception as failure:
             seconds = seconds if limit is None else min(seconds, limit)
-            site = self._site("connect", site.tool, seconds)
-            raise self._translate(failure, site) from failure
+            translated = self._translate(failure, self._site("connect", site.tool, seconds))
+            raise (attempts.judge(translated) if attempts else translated) from failure
 
     async def _fetch_page(self, session: ClientSession, cursor: str | None) -> wire.ListToolsResult:
         page = await session.list_tools(params=wire.PaginatedRequestParams(cursor=cursor))

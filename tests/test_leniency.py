@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A broken character costs that character, and junk costs itself, never the message that it came with."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+from pydantic_core import from_json
+
+from converser.mcp.leniency import DEPTH_MAX, decode_leniently, has_odd_characters
+from converser.mcp.stdio.messages import decode_messages, recover_identifiers
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | TEXT,
+    lambda inner: st.lists(inner) | st.dictionaries(TEXT, inner),
+)
+MESSAGE: dict[str, Any] = {"jsonrpc": "2.0", "id": 7, "result": {"content": []}}
+
+
+@given(JSON, st.booleans())
+def test_sound_json_is_read_as_it_is(value: Any, ascii_only: bool) -> None:
+    assert decode_leniently(json.dumps(value, ensure_ascii=ascii_only).encode()) == value
+
+
+@given(st.binary())
+def test_bytes_are_json_or_a_value_error(data: bytes) -> None:
+    with contextlib.suppress(ValueError):
+        decode_leniently(data)
+
+
+@given(st.binary(), st.text())
+def test_what_is_not_odd_is_accepted_by_a_strict_decoder(data: bytes, text: str) -> None:
+    for literal in (
+        b'"' + data.replace(b"\\", b"").replace(b'"', b"") + b'"',
+        json.dumps(text).encode(),
+    ):
+        try:
+            json.loads(literal.decode("utf-8", "replace"))
+        except ValueError:
+            continue
+        if not has_odd_characters(literal):
+            from_json(literal)
+
+
+@pytest.mark.parametrize("broken", [b"\xff", b"\xed\xa0\x80", b"\\ud800", b"\\uDFFF"])
+def test_broken_characters_are_replaced(broken: bytes) -> None:
+    data = b'{"a' + broken + b'": "b' + broken + b'c"}'
+    assert has_odd_characters(data)
+    ((key, value),) = decode_leniently(data).items()
+    assert key.replace("\ufffd", "") == "a"
+    assert value.replace("\ufffd", "") == "bc"
+    assert "\ufffd" in value
+    json.dumps([key, value]).encode("utf-8")
+
+
+@pytest.mark.parametrize("depth", [DEPTH_MAX + 1, 990, 100_000])
+def test_what_is_nested_too_deeply_is_no_json(depth: int) -> None:
+    with pytest.raises(ValueError, match=r"deeply|recursion"):
+        decode_leniently(b"[" * depth + b"]" * depth)
+
+
+@pytest.mark.parametrize(
+    "junk", [b"Loading... ", b"\xef\xbb\xbf", b'{"jsonrpc": "2.0", "id": 3, "result": {']
+)
+def test_a_message_behind_junk_is_found(junk: bytes) -> None:
+    assert decode_messages(junk + json.dumps(MESSAGE).encode()) == [MESSAGE]
+
+
+@pytest.mark.parametrize(
+    "line", [b"null", b"3", b"[]", b"[1]", b'{"jsonrpc"', b"{", b'"{\\"jsonrpc\\""']
+)
+def test_what_is_no_message_is_none(line: bytes) -> None:
+    assert decode_messages(line) is None
+
+
+def test_ids_are_found_in_broken_lines() -> None:
+    assert recover_identifiers(b'{"id": 12, "result": {"id": "x"') == {12, "x"}
+    assert recover_identifiers(b'{"x": "' + b"y" * 10_000 + b'", "id":5') == {5}
+    assert recover_identifiers(b"nothing") == set()
