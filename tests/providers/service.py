@@ -18,6 +18,7 @@ class Answer:
     kind: str = "text/event-stream"
     headers: dict = field(default_factory=dict)
     broken: bool = False
+    stalls: bool = False
 
 
 class Service:
@@ -27,6 +28,7 @@ class Service:
         self.answers: list[Answer] = []
         self.requests: list[tuple[str, dict, dict]] = []
         self.listing = listing
+        self.disconnected = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _make_handler(self))
         self.url = f"http://127.0.0.1:{self._server.server_port}"
         self._thread = threading.Thread(
@@ -46,6 +48,9 @@ class Service:
 
     def will_stream(self, *frames, broken=False):
         self.answers.append(Answer(b"".join(frames), broken=broken))
+
+    def will_stall(self, *frames):
+        self.answers.append(Answer(b"".join(frames), broken=True, stalls=True))
 
     def will_fail(self, status, body, times=1):
         headers = {"retry-after-ms": "1", "retry-after": "0"}
@@ -73,11 +78,16 @@ def _make_handler(service):
             self.send_header("Content-Type", answer.kind)
             for key, value in answer.headers.items():
                 self.send_header(key, value)
-            missing = 100 if answer.broken else 0
+            missing = 100_000 if answer.broken else 0
             self.send_header("Content-Length", str(len(answer.body) + missing))
             self.send_header("Connection", "close")
             self.end_headers()
             self.wfile.write(answer.body)
+            while answer.stalls and not service.disconnected.wait(0.01):
+                try:
+                    self.wfile.write(b": \n\n" if answer.kind == "text/event-stream" else b" ")
+                except OSError:
+                    service.disconnected.set()
 
         def log_message(self, *_): ...
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import base64
 
+import anyio
+import anyio.to_thread
 import pytest
 
 from converser.canisters import AssistantCanister, ResultCanister, Usage, supervisor, user
@@ -12,6 +14,7 @@ from converser.codec import dump_canister, load_canister
 from converser.events import TextDelta, ThoughtDelta
 from converser.exceptions import ModelFailure
 from converser.outcomes import Outcome
+from converser.providers import translations
 from converser.replies import StopReason
 from converser.turns import Controls, Transcript
 from tests.conversations import assert_valid, converse
@@ -268,3 +271,45 @@ async def test_an_empty_answer_is_no_obstacle(wire, service):
         assert isinstance((await converse(model, transcript))[0], AssistantCanister)
         transcript.append(user("Well?"))
         assert (await converse(model, transcript)).text == "Yes."
+
+
+async def test_cancelling_ends_the_request_on_the_server(wire, service):
+    before, _ = wire.answer("Let me")
+    service.will_stall(*before)
+    with anyio.fail_after(10), anyio.CancelScope() as scope:
+        await ask(wire, service, events=lambda event: type(event) is TextDelta and scope.cancel())
+    assert scope.cancelled_caught
+    assert await anyio.to_thread.run_sync(service.disconnected.wait, 10)
+
+
+async def test_each_canister_and_tool_is_translated_once(wire, service, clock, monkeypatch):
+    if wire.name == "chat":
+        pytest.skip("has a test of its own")
+    translated, defined = [], []
+    group, translate = translations.group, translations.Definitions.translate
+
+    def count(canisters):
+        canisters = list(canisters)
+        translated.extend(canisters)
+        return group(canisters)
+
+    def watch(self, invokers):
+        nativize = self._nativize
+        self._nativize = lambda invoker: defined.append(invoker.name) or nativize(invoker)
+        try:
+            return translate(self, invokers)
+        finally:
+            self._nativize = nativize
+
+    monkeypatch.setattr(translations, "group", count)
+    monkeypatch.setattr(translations.Definitions, "translate", watch)
+    transcript = Transcript([user("The time?")])
+    will_answer(wire, service, calls=[OSLO])
+    will_answer(wire, service, "Noon.")
+    will_answer(wire, service, "Yes.")
+    async with wire.access(service) as model:
+        await converse(model, transcript, ensembles=[clock[0]])
+        transcript.append(user("Sure?"))
+        await converse(model, transcript, ensembles=[clock[0]])
+    assert len(translated) == len(transcript) - 1
+    assert sorted(defined) == ["photo", "time"]

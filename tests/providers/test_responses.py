@@ -140,3 +140,16 @@ async def test_the_official_endpoint_means_responses_and_another_one_chat(servic
     assert "Responses" not in type(access_model("openai:m")._provider).__name__
     with pytest.raises(ModelFailure, match=r"'assistants'.*'responses' or 'chat'"):
         access_model("openai:m", api="assistants")
+
+
+@pytest.mark.parametrize(
+    ("schema", "strict"), [(CLOSED, True), ({**CLOSED, "required": []}, False)]
+)
+async def test_an_answer_is_held_to_its_schema_by_the_service(service, schema, strict):
+    will_answer(service, '{"a": "x"}')
+    reply = await ask(service, [user("Go")], answer=schema)
+    assert reply.answer == {"a": "x"}
+    (body,) = service.bodies
+    form = body["text"]["format"]
+    assert (form["type"], form["schema"], form["strict"]) == ("json_schema", schema, strict)
+    assert WIRE.words(body) == ["Go"]

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +11,18 @@ from ..canisters import AssistantCanister, Usage
 from ..contents import TextualContent
 from ..events import TextDelta, ThoughtDelta
 from ..exceptions import ModelFailure
-from ..turns import STOP_FILTERED, STOP_LENGTH, Call, Controls, TurnCompleted, TurnItem, TurnRequest
+from ..turns import (
+    STOP_FILTERED,
+    STOP_LENGTH,
+    Call,
+    Capabilities,
+    Controls,
+    TurnCompleted,
+    TurnItem,
+    TurnRequest,
+)
 from .chat import connect
+from .dialects import is_strict, open_top
 from .failures import TRY_AGAIN, Service
 from .responses_items import PROVIDER, ResponsesConversation, nativize_tool
 from .translations import Definitions, Message, Translations
@@ -25,6 +35,8 @@ _STOP_REASONS = {"max_output_tokens": STOP_LENGTH, "content_filter": STOP_FILTER
 
 class ResponsesProvider:
     """A model behind Responses; nothing is kept at the service, and nothing is translated twice."""
+
+    capabilities = Capabilities(answer_schema=True)
 
     def __init__(
         self,
@@ -76,6 +88,7 @@ class ResponsesProvider:
             "stream": True,
             "store": False,
             "include": ["reasoning.encrypted_content"],
+            "text": _compose_format(request.answer_schema),
             **_nativize_controls(request.controls),
         }
         return {key: value for key, value in native.items() if value is not None}
@@ -83,6 +96,16 @@ class ResponsesProvider:
     async def _list_models(self) -> list[str]:
         listing = await self._client.models.list()
         return [entry.id for entry in listing.data]
+
+
+def _compose_format(schema: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Holds the answer to a schema: to the letter where strict mode takes it as it is."""
+    if schema is None:
+        return None
+    parameters = open_top(schema)
+    strict = is_strict(parameters)
+    form = {"type": "json_schema", "name": "answer", "schema": parameters, "strict": strict}
+    return {"format": form}
 
 
 def _nativize_controls(controls: Controls) -> dict[str, Any]:
