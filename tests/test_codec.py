@@ -10,8 +10,7 @@ from itertools import pairwise
 from typing import Any, get_args
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from converser import canisters, contents
 from converser.canisters import (

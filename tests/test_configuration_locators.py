@@ -7,8 +7,7 @@ import json
 
 import tomli
 import tomlkit
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from converser.configuration.jsonc import Fault, locate_json_keys, read_json
 from converser.configuration.locators import locate_keys

@@ -12,8 +12,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from converser.configuration import MCPServer, normalise_name
 from converser.exceptions import ConfigurationFailure

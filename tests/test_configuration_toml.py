@@ -7,8 +7,7 @@ import logging
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from converser.configuration import MCPServer, load_configuration
 from converser.configuration.readings import Source

@@ -7,8 +7,7 @@ import os
 import sys
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from converser.configuration import (
     MCPServer,

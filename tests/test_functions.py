@@ -25,8 +25,7 @@ import dynadoc
 import jsonschema_rs
 import pydantic
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from typing_extensions import NotRequired, TypedDict
 
 from converser import functions

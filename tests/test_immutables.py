@@ -10,8 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from converser.immutables import EMPTY, FrozenDictionary, FrozenList, freeze, thaw
 

@@ -13,8 +13,7 @@ from types import SimpleNamespace
 
 import anyio
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from converser.canisters import (
     InvocationCanister,

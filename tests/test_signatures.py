@@ -10,8 +10,7 @@ from typing import Any, Literal, Union, get_args, get_type_hints
 
 import jsonschema_rs
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from converser.signatures import OMITTED, Omitted, create_arguments_class, dump_arguments
 

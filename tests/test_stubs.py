@@ -14,8 +14,7 @@ from typing import Any, get_type_hints
 
 import anyio
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from converser.ensembles import Ensemble
 from converser.invokers import Context, InvocationResult, Tool

@@ -23,6 +23,6 @@ def spawn(work: Callable[[], Coroutine[Any, Any, None]], name: str) -> None:
 
 
 def _spawn_on_trio(work: Callable[[], Coroutine[Any, Any, None]], name: str) -> None:
-    import trio  # pyright: ignore[reportMissingImports]
+    import trio
 
-    trio.lowlevel.spawn_system_task(work, name=name)  # pyright: ignore[reportUnknownMemberType]
+    trio.lowlevel.spawn_system_task(work, name=name)

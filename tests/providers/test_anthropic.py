@@ -180,3 +180,33 @@ async def test_a_full_context_is_a_truncated_answer(service):
         *before, WIRE._event("message_delta", delta=delta, usage={"output_tokens": 1})
     )
     assert (await ask(service, [user("Go")])).reason is StopReason.TRUNCATED
+
+
+async def test_tools_of_the_service_go_back_with_their_input_and_cut_off_thinking_does_not(service):
+    use = {"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {}}
+    found = {"type": "web_search_tool_result", "tool_use_id": "srv_1", "content": []}
+    unsigned = {"type": "thinking", "thinking": "Hm", "signature": ""}
+    delta = {"type": "input_json_delta", "partial_json": '{"query": "x"}'}
+    before, after = WIRE.answer("Found.")
+    service.will_stream(
+        before[0],
+        *(
+            WIRE._event("content_block_start", index=index, content_block=block)
+            for index, block in enumerate(
+                (unsigned, use, found, {"type": "text", "text": "Found."})
+            )
+        ),
+        WIRE._event("content_block_delta", index=1, delta=delta),
+        *after,
+    )
+    reply = await ask(service, [user("Go")])
+    assert reply.text == "Found."
+    will_answer(service, "Yes.")
+    await ask(service, [user("Go"), *reply, user("On")])
+    step = service.bodies[1]["messages"][1]["content"]
+    assert [block["type"] for block in step] == [
+        "server_tool_use",
+        "web_search_tool_result",
+        "text",
+    ]
+    assert step[0]["input"] == {"query": "x"}

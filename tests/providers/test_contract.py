@@ -273,6 +273,19 @@ async def test_an_empty_answer_is_no_obstacle(wire, service):
         assert (await converse(model, transcript)).text == "Yes."
 
 
+async def test_thinking_that_nothing_came_of_is_no_obstacle(wire, service):
+    will_answer(wire, service, thought=True, stop="length")
+    will_answer(wire, service, "Yes.")
+    transcript = Transcript([user("Hm")])
+    async with wire.access(service) as model:
+        assert (await converse(model, transcript)).reason is StopReason.TRUNCATED
+        transcript.append(user("Well?"))
+        assert (await converse(model, transcript)).text == "Yes."
+    assert wire.words(service.bodies[1]) == ["Hm", "Well?"]
+    if wire.name in ("anthropic", "responses"):
+        assert wire.thoughts(service.bodies[1]) == []
+
+
 async def test_cancelling_ends_the_request_on_the_server(wire, service):
     before, _ = wire.answer("Let me")
     service.will_stall(*before)

@@ -7,6 +7,8 @@ import json
 import re
 from typing import Any, cast
 
+from .narrowing import as_list
+
 DEPTH_MAX = 200
 """Levels of nesting, as the strict decoder has it; deeper data ends other parts of the SDK."""
 
@@ -42,8 +44,8 @@ def _mend(value: Any, depth: int) -> Any:
         return _LONE_SURROGATE.sub("\ufffd", value)
     if depth >= DEPTH_MAX:
         raise ValueError("It is nested too deeply")
-    if isinstance(value, list):
-        return [_mend(item, depth + 1) for item in cast("list[Any]", value)]
+    if (parts := as_list(value)) is not None:
+        return [_mend(part, depth + 1) for part in parts]
     if isinstance(value, dict):
         items = cast("dict[str, Any]", value).items()
         return {_mend(key, depth): _mend(item, depth + 1) for key, item in items}

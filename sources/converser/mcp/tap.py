@@ -79,8 +79,8 @@ class _TappedStream:
         kind: type[BaseException] | None,
         value: BaseException | None,
         traceback: TracebackType | None,
-    ) -> bool | None:
-        return await self._inner.__aexit__(kind, value, traceback)
+    ) -> None:
+        await self._inner.__aexit__(kind, value, traceback)
 
 
 class _TappedRead(_TappedStream):

@@ -9,6 +9,7 @@ from typing import Any, cast
 from pydantic_core import from_json, to_json
 
 from ..leniency import decode_leniently
+from ..narrowing import as_list
 
 _IDENTIFIER = re.compile(rb'"id"\s*:\s*(?:(\d{1,19})|"([^"\\]{1,100})")')
 _BEGINNING = b'{"jsonrpc"'
@@ -24,7 +25,7 @@ def decode_messages(line: bytes) -> list[dict[str, Any]] | None:
     value = _decode(line)
     if value is None and (start := line.rfind(_BEGINNING)) > 0:
         value = _decode(line[start:])  # after a word of the server's, or half a message
-    items = cast("list[Any]", value) if isinstance(value, list) else [value]
+    items = [value] if (batch := as_list(value)) is None else batch
     messages = [cast("dict[str, Any]", item) for item in items if isinstance(item, dict)]
     return messages if messages and len(messages) == len(items) else None
 
