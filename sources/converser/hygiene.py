@@ -16,6 +16,8 @@ def clean_text(text: str, *, limit: int = 0) -> str:
     """Shows treacherous characters as escapes, and cuts what is over the limit (0: no limit)."""
     if limit and len(text) > limit:
         text = f"{text[:limit]}… ({len(text)} characters)"
+    if text.isprintable():  # which nothing treacherous is; the common case, at once
+        return text
     return _TREACHEROUS.sub(_escape, text)
 
 

@@ -59,15 +59,22 @@ class FrozenList(list[Any]):
 EMPTY = FrozenDictionary()
 
 
+_KEPT = frozenset({str, int, float, bool, type(None), FrozenDictionary, FrozenList})
+_set_item = dict[str, Any].__setitem__
+
+
 def freeze(value: Any) -> Any:
     """Copies JSON data into immutable containers; scalars and frozen containers stay as they are."""
-    kind = type(value)  # pyright: ignore[reportUnknownVariableType]
-    if kind is FrozenDictionary or kind is FrozenList or kind is str:
+    if type(value) in _KEPT:
         return value
-    if isinstance(value, Mapping):
-        return FrozenDictionary({key: freeze(item) for key, item in value.items()})  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, (list, tuple)):
-        return FrozenList([freeze(item) for item in value])  # pyright: ignore[reportUnknownVariableType]
+        return FrozenList([item if type(item) in _KEPT else freeze(item) for item in value])  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    if isinstance(value, (dict, Mapping)):
+        frozen = FrozenDictionary(value)  # pyright: ignore[reportUnknownArgumentType]
+        for key, item in frozen.items():
+            if type(item) not in _KEPT:
+                _set_item(frozen, key, freeze(item))
+        return frozen
     return value
 
 
