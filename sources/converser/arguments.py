@@ -10,8 +10,10 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from .exceptions import ArgumentsInvalidity, SchemaInvalidity
+from .immutables import freeze
 from .repairs import repair
 from .schemas import Validator, compile_schema, example_for
+from .schemas.everyday import is_everyday
 from .schemas.objects import takes_object, tighten
 from .schemas.plain import copy_plain, is_plain, show
 
@@ -30,9 +32,9 @@ class Strictness(str, enum.Enum):
 
 
 class ArgumentsGate:
-    """Checks the arguments of one tool, with a schema that is compiled once."""
+    """Checks the arguments of one tool, with a schema that is compiled once; at first use where it surely can be."""
 
-    __slots__ = ("_example", "_repair", "_validator", "remarks")
+    __slots__ = ("_example", "_pending", "_repair", "_validator", "remarks")
 
     def __init__(
         self,
@@ -44,8 +46,12 @@ class ArgumentsGate:
         self._repair = repair
         self._example: str | None = None
         self._validator: Validator | None = None
+        self._pending: Mapping[str, Any] | None = None
         self.remarks: tuple[str, ...] = ()
         if strictness is Strictness.OFF:
+            return
+        if strictness is Strictness.STANDARD and is_everyday(schema):
+            self._pending = freeze(schema)
             return
         validator = compile_schema(schema)
         if not takes_object(validator):
@@ -69,7 +75,7 @@ class ArgumentsGate:
                 remedy="Give the arguments as one JSON object.",
             )
         admitted = dict(arguments)
-        validator = self._validator
+        validator = self._validator or self._compile_pending()
         if validator is None:
             return admitted
         if not is_plain(admitted):
@@ -81,6 +87,18 @@ class ArgumentsGate:
             if validator.fits((), admitted):
                 return admitted
         raise self._refuse(validator, admitted)
+
+    def _compile_pending(self) -> Validator | None:
+        if self._pending is None:
+            return None
+        try:
+            self._validator = Validator(copy_plain(self._pending))
+        except SchemaInvalidity as failure:
+            raise ArgumentsInvalidity(
+                f"The arguments cannot be checked: {failure}", remedy="Use another tool."
+            ) from failure
+        self._pending = None
+        return self._validator
 
     def _refuse(self, validator: Validator, arguments: dict[str, Any]) -> ArgumentsInvalidity:
         lines = [

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """JSON Schemas: compiled, explained, and with examples.
 
-The rooms import one way: plain ◄ keywords ◄ atlas ◄ engines ◄ walks, patterns, limits, examples ◄
-explanations ◄ validators ◄ objects.
+The rooms import one way: plain ◄ keywords ◄ atlas ◄ engines ◄ walks, patterns, limits, examples,
+everyday ◄ explanations ◄ validators ◄ objects.
 """
 
 from __future__ import annotations
