@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
@@ -130,6 +131,13 @@ def _nativize_controls(controls: Controls) -> dict[str, Any]:
     return {"max_tokens": controls.tokens_max or TOKENS_MAX, "extra_body": extras or None}
 
 
+def _is_sound(block: Message) -> bool:
+    """Whether the service takes a block back: no empty text, no thinking that was cut off unsigned."""
+    if block["type"] == "text":
+        return bool(block["text"].strip())
+    return block["type"] != "thinking" or bool(block.get("signature"))
+
+
 @dataclass(slots=True)
 class _Answer:
     """An answer while it comes in, block by block."""
@@ -192,13 +200,13 @@ class _Answer:
         blocks: list[Message] = []
         calls: list[Call] = []
         for index, block in sorted(self._blocks.items()):
-            if block["type"] != "tool_use":
-                if block["type"] != "text" or block["text"].strip():
-                    blocks.append(block)
-                continue
-            arguments: Any = "".join(self._arguments[index]) or block.get("input") or {}
-            calls.append(Call(name=block["name"], arguments=arguments, identifier=block["id"]))
-            blocks.append({"type": "tool_use"})
+            written = "".join(self._arguments[index])
+            if block["type"] == "tool_use":
+                arguments: Any = written or block.get("input") or {}
+                calls.append(Call(name=block["name"], arguments=arguments, identifier=block["id"]))
+                blocks.append({"type": "tool_use"})
+            elif _is_sound(block):
+                blocks.append({**block, "input": json.loads(written)} if written else block)
         texts = [block["text"] for block in blocks if block["type"] == "text"]
         native = any(block["type"] not in ("text", "tool_use") for block in blocks)
         reason = self._stop_reason or ""

@@ -24,7 +24,7 @@ from .translations import Message, Piece, Step, fit_identifier
 PROVIDER = "anthropic"
 _IMAGES = frozenset(("image/jpeg", "image/png", "image/gif", "image/webp"))
 _MARK = {"type": "ephemeral"}
-_UNMARKABLE = ("thinking", "redacted_thinking")
+THINKING = ("thinking", "redacted_thinking")
 
 
 class AnthropicConversation:
@@ -71,7 +71,10 @@ class AnthropicConversation:
                 blocks.append(dict(block))  # pyright: ignore[reportUnknownArgumentType]
             elif (call := next(waiting, None)) is not None:
                 blocks.append(call)
-        return [*blocks, *waiting]
+        blocks.extend(waiting)
+        while blocks and blocks[-1]["type"] in THINKING:
+            blocks.pop()  # The service refuses thinking that nothing came of.
+        return blocks
 
 
 def mark_last(messages: Sequence[Message]) -> list[Message]:
@@ -80,7 +83,7 @@ def mark_last(messages: Sequence[Message]) -> list[Message]:
         return []
     last = messages[-1]
     blocks = last["content"]
-    if last["role"] != "user" or blocks[-1]["type"] in _UNMARKABLE:
+    if last["role"] != "user":
         return list(messages)
     return [*messages[:-1], {**last, "content": mark(blocks)}]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -154,6 +153,8 @@ def is_installed(package: str) -> bool:
 
 def list_local_models(url: str) -> Sequence[str] | None:
     """The models that a server on this machine has, or None where none answers as such a server does."""
+    import urllib.request  # It is slow to import, and seldom needed.
+
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with direct.open(f"{url}/models", timeout=_PROBE_SECONDS) as answer:

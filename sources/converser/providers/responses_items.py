@@ -66,7 +66,10 @@ class ResponsesConversation:
                 items.append(dict(item))
             elif (call := next(calls, None)) is not None:
                 items.append({**call, **item})
-        return [*items, *calls]
+        items.extend(calls)
+        while items and items[-1]["type"] == "reasoning":
+            items.pop()  # The service refuses reasoning that nothing came of.
+        return items
 
 
 def nativize_tool(invoker: Invoker) -> Message:
