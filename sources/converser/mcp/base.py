@@ -20,7 +20,7 @@ from ..invokers import NO_CONTEXT, Context, InvocationResult, Tool
 from ..outcomes import Outcome
 from .attempts import Attempts
 from .caller import Caller
-from .calls import list_every_page, request_sign_of_life
+from .calls import request_sign_of_life
 from .changes import ChangeSignal
 from .connection import Connection, Patience
 from .failures import (
@@ -32,7 +32,7 @@ from .failures import (
     was_not_executed,
 )
 from .handlers import Elicitation, ElicitationAnswer, ElicitationHandler, adapt_elicitation
-from .listings import unpack_tools
+from .listings import list_every_page
 from .results import interpret_result
 from .salvage import Salvager
 from .sessions import SessionSetup, Way, open_session
@@ -152,13 +152,9 @@ class SessionClient(ABC):
         site = self._site("list", timeout=self._patience.connect_timeout)
         remarks: list[str] = []
         self._salvager.remarks = []
-
-        async def fetch(cursor: str | None) -> wire.ListToolsResult:
-            return await self._fetch_page(session, cursor)
-
         try:
             with anyio.fail_after(self._patience.connect_timeout):
-                listed = await list_every_page(fetch, remarks.append)
+                listed = await list_every_page(session, remarks.append)
         except MCPError as failure:
             if failure.code != wire.METHOD_NOT_FOUND:
                 raise self._translate(failure, site, session) from failure
@@ -227,11 +223,6 @@ class SessionClient(ABC):
             seconds = seconds if limit is None else min(seconds, limit)
             translated = self._translate(failure, self._site("connect", site.tool, seconds))
             raise (attempts.judge(translated) if attempts else translated) from failure
-
-    async def _fetch_page(self, session: ClientSession, cursor: str | None) -> wire.ListToolsResult:
-        page = await session.list_tools(params=wire.PaginatedRequestParams(cursor=cursor))
-        page.tools = unpack_tools(page, self._salvager.remarks.append)
-        return page
 
     @asynccontextmanager
     async def _open_session(self, era: str) -> AsyncGenerator[ClientSession, None]:

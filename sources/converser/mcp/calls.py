@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The requests that are made of a session: list every tool, call one, and show a sign of life."""
+"""The requests that are made of a session: call a tool, and show a sign of life."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import anyio
@@ -17,37 +16,12 @@ from pydantic import TypeAdapter
 from ..exceptions import MCPProtocolFailure
 from .failures import Site, blame_answer
 
-PAGES_MAX = 1_000
-TOOLS_MAX = 100_000
 ROUNDS_MAX = 10
 """How often a server may ask back during one call."""
 
 _OUTCOMES: TypeAdapter[wire.CallToolResult | wire.InputRequiredResult] = TypeAdapter(
     wire.CallToolResult | wire.InputRequiredResult
 )
-
-
-async def list_every_page(
-    fetch: Callable[[str | None], Any], report: Callable[[str], None]
-) -> list[wire.Tool]:
-    """The tools of all pages; a list without end, or a cursor that stands still, is cut and told."""
-    tools: list[wire.Tool] = []
-    cursor: str | None = None
-    seen: set[str] = set()
-    for _ in range(PAGES_MAX):
-        page: wire.ListToolsResult = await fetch(cursor)
-        tools.extend(page.tools)
-        cursor = page.next_cursor
-        if cursor is None:
-            return tools
-        if cursor in seen:
-            report("The listing was cut: the server's cursor came a second time.")
-            return tools
-        seen.add(cursor)
-        if len(tools) > TOOLS_MAX:
-            break
-    report(f"The listing was cut after {len(tools)} tools: it has no end.")
-    return tools[:TOOLS_MAX]
 
 
 async def request_call(

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leads listed tools past the SDK, which validates each twice and rejects all for one that is bad."""
+"""Lists every tool, past the SDK's models: it validates each tool twice, and rejects all for one that is bad."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any
 
 import mcp_types as wire
+from mcp.client.session import ClientSession
 from mcp_types import methods
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
@@ -18,20 +19,22 @@ from ..hygiene import clean_text
 from .narrowing import as_dictionary, as_list
 
 Report = Callable[[str], None]
-_T = TypeVar("_T")
+Definition = dict[str, Any]
+"""A tool as it stands on the wire, where it keeps the rules of the protocol."""
 
+PAGES_MAX = 1_000
+TOOLS_MAX = 100_000
 _PARCEL_KEY = "converser/tools"
 _HEADER_MARK = b'"x-mcp-header"'
-_TOOLS: TypeAdapter[list[wire.Tool]] = TypeAdapter(list[wire.Tool])
 
 
 class Parcel(str):
     """Tools in the metadata of a page, where the SDK sees only a text."""
 
     __slots__ = ("tools",)
-    tools: list[Any]
+    tools: list[Definition]
 
-    def __new__(cls, tools: list[Any]) -> Self:
+    def __new__(cls, tools: list[Definition]) -> Self:
         """Packs tools that are valid on the wire."""
         parcel = super().__new__(cls, f"{len(tools)} tools")
         parcel.tools = tools
@@ -51,7 +54,7 @@ class Bypass:
         """A page for the SDK, without tools that are bad; those that are sound wait in a parcel."""
         if (listed := as_list(result.get("tools"))) is None:
             return result
-        sound, _ = _sift(listed, _find_rules(version), report)
+        sound = _sift(listed, version, report)
         if version in MODERN_PROTOCOL_VERSIONS and not self._has_headers:
             self._has_headers = _HEADER_MARK in to_json(sound)
         if self._has_headers:  # from now on always, so that it also learns which are gone
@@ -60,12 +63,33 @@ class Bypass:
         return {**result, "tools": [], "_meta": meta}
 
 
-def unpack_tools(page: wire.ListToolsResult, report: Report) -> list[wire.Tool]:
+async def list_every_page(session: ClientSession, report: Report) -> list[Definition]:
+    """The tools of all pages; a list without end, or a cursor that stands still, is cut and told."""
+    tools: list[Definition] = []
+    cursor: str | None = None
+    seen: set[str] = set()
+    for _ in range(PAGES_MAX):
+        page = await session.list_tools(params=wire.PaginatedRequestParams(cursor=cursor))
+        tools.extend(unpack_tools(page))
+        cursor = page.next_cursor
+        if cursor is None:
+            return tools
+        if cursor in seen:
+            report("The listing was cut: the server's cursor came a second time.")
+            return tools
+        seen.add(cursor)
+        if len(tools) > TOOLS_MAX:
+            break
+    report(f"The listing was cut after {len(tools)} tools: it has no end.")
+    return tools[:TOOLS_MAX]
+
+
+def unpack_tools(page: wire.ListToolsResult) -> list[Definition]:
     """The tools of a page, also those that the SDK has not seen."""
     parcel = (page.meta or {}).get(_PARCEL_KEY)
-    if not isinstance(parcel, Parcel):
-        return page.tools
-    return _sift(parcel.tools, _TOOLS, report)[1]
+    if isinstance(parcel, Parcel):
+        return parcel.tools
+    return [tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in page.tools]
 
 
 @cache
@@ -76,21 +100,20 @@ def _find_rules(version: str) -> TypeAdapter[list[Any]]:
     return TypeAdapter(tools)
 
 
-def _sift(
-    tools: list[Any], rules: TypeAdapter[list[_T]], report: Report
-) -> tuple[list[Any], list[_T]]:
-    """The tools that keep the rules, as they came and as the rules read them; the others are told."""
+def _sift(tools: list[Any], version: str, report: Report) -> list[Definition]:
+    """The tools that keep the rules of a version; the others are told."""
     try:
-        return tools, rules.validate_python(tools, by_name=False)
+        _find_rules(version).validate_python(tools, by_name=False)
     except ValidationError as failure:
         problems = failure.errors(include_url=False, include_input=False, include_context=False)
+    else:
+        return tools
     bad: dict[Any, Any] = {}
     for problem in problems:
         bad.setdefault(problem["loc"][0], problem)
     for index, problem in bad.items():
         report(_describe(tools[index], index, problem))
-    sound = [tool for index, tool in enumerate(tools) if index not in bad]
-    return sound, rules.validate_python(sound, by_name=False)
+    return [tool for index, tool in enumerate(tools) if index not in bad]
 
 
 def _describe(tool: Any, index: int, problem: Any) -> str:

@@ -5,64 +5,70 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, cast
-
-import mcp_types as wire
+from typing import Any
 
 from ..exceptions import SchemaInvalidity
 from ..hygiene import clean_text
-from ..immutables import freeze
+from ..immutables import EMPTY, freeze
 from ..invokers import Annotations, InvocationResult, Tool
 from ..schemas import Validator, compile_schema
+from .listings import Definition
+from .narrowing import as_dictionary, as_list
+
+_EXTRAS = {"_meta": "meta", "icons": "icons"}
 
 
-def interpret_tools(tools: Iterable[wire.Tool], report: Callable[[str], None]) -> tuple[Tool, ...]:
+def interpret_tools(tools: Iterable[Definition], report: Callable[[str], None]) -> tuple[Tool, ...]:
     """The tools that a model may use, each name once; what is left out is told."""
     kept: dict[str, Tool] = {}
     for tool in tools:
-        name = clean_text(tool.name, limit=200)
-        if tool.name in kept:
-            report(f"Tool {name!r} is listed twice; the first one is used.")
+        name: str = tool["name"]
+        if name in kept:
+            report(f"Tool {_show(name)} is listed twice; the first one is used.")
         elif (reason := _find_hindrance(tool)) is not None:
-            report(f"Tool {name!r} was left out: {reason}.")
+            report(f"Tool {_show(name)} was left out: {reason}.")
         else:
-            kept[tool.name] = interpret_tool(tool)
+            kept[name] = interpret_tool(tool)
     return tuple(kept.values())
 
 
-def interpret_tool(tool: wire.Tool) -> Tool:
+def interpret_tool(tool: Definition) -> Tool:
     """One definition of ours, its text made harmless to look at."""
-    hints = tool.annotations or wire.ToolAnnotations()
-    title = tool.title or hints.title
-    extras: dict[str, Any] = {}
-    if tool.meta:
-        extras["meta"] = dict(tool.meta)
-    if tool.icons:
-        extras["icons"] = [icon.model_dump(mode="json", exclude_none=True) for icon in tool.icons]
+    hints = tool.get("annotations") or EMPTY
+    title = tool.get("title") or hints.get("title")
+    extras = {key: tool[name] for name, key in _EXTRAS.items() if tool.get(name)}
     return Tool(
-        name=tool.name,
-        description=clean_text(tool.description or ""),
-        arguments_schema=freeze(tool.input_schema),
-        output_schema=freeze(tool.output_schema),
+        name=tool["name"],
+        description=clean_text(tool.get("description") or ""),
+        arguments_schema=freeze(tool["inputSchema"]),
+        output_schema=freeze(tool.get("outputSchema")),
         annotations=Annotations(
             title=clean_text(title) if title else None,
-            read_only=hints.read_only_hint,
-            destructive=hints.destructive_hint,
-            idempotent=hints.idempotent_hint,
-            open_world=hints.open_world_hint,
+            read_only=_read_hint(hints.get("readOnlyHint")),
+            destructive=_read_hint(hints.get("destructiveHint")),
+            idempotent=_read_hint(hints.get("idempotentHint")),
+            open_world=_read_hint(hints.get("openWorldHint")),
         ),
-        extras=freeze(extras),
+        extras=freeze(extras) if extras else EMPTY,
     )
 
 
-def _find_hindrance(tool: wire.Tool) -> str | None:
+def _read_hint(value: Any) -> bool | None:
+    """Yes or no; what only resembles it, such as a text, says nothing."""
+    return value if isinstance(value, bool) else None
+
+
+def _show(name: str) -> str:
+    return repr(clean_text(name, limit=200))
+
+
+def _find_hindrance(tool: Definition) -> str | None:
     """Why a model cannot use a tool, though it is valid."""
-    if tool.execution is not None and tool.execution.task_support == "required":
+    if (tool.get("execution") or EMPTY).get("taskSupport") == "required":
         return "it runs only as a task, which this client does not offer"
-    ui = (tool.meta or {}).get("ui")
-    if isinstance(ui, dict):
-        visibility = cast("dict[str, Any]", ui).get("visibility")
-        if isinstance(visibility, list) and "model" not in visibility:
+    if (meta := tool.get("_meta")) and (ui := as_dictionary(meta.get("ui"))):
+        visibility = as_list(ui.get("visibility"))
+        if visibility is not None and "model" not in visibility:
             return "it is meant for an app's user interface only"
     return None
 
