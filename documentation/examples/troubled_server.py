@@ -3,11 +3,12 @@
 
 import asyncio
 import os
+from pathlib import Path
 
 from mcp import MCPError
-from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import INVALID_PARAMS
+from mcp.types import INVALID_PARAMS, ToolAnnotations
 
 server = MCPServer("troubled", log_level="CRITICAL")
 
@@ -41,6 +42,24 @@ async def dawdle() -> str:
 def crash() -> str:
     """Ends the process of the server in the middle of the call."""
     os._exit(7)
+
+
+@server.tool(annotations=ToolAnnotations(read_only_hint=True))
+def glance(mark: str) -> str:
+    """Only reads; ends the process at the first call, of which a file is the mark."""
+    if not Path(mark).exists():
+        Path(mark).touch()
+        os._exit(7)
+    return "All quiet."
+
+
+@server.tool()
+async def toil(context: Context, steps: int) -> str:
+    """Takes a fifth of a second for each step, and tells when it begins."""
+    for step in range(steps):
+        await context.report_progress(step + 1, steps)
+        await asyncio.sleep(0.2)
+    return f"{steps} steps done."
 
 
 if __name__ == "__main__":
