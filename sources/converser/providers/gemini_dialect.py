@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON Schemas in the subset that Gemini understands; it may be held to them, so none gets narrower."""
+"""JSON Schemas in the subset that Gemini understands.
+
+None gets narrower, but for alternatives at the top, which `open_top` gives as hints.
+"""
 
 from __future__ import annotations
 
