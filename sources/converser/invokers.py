@@ -51,7 +51,11 @@ class Context:
     """What a caller gives along with an invocation; local tools may ask for it as a parameter."""
 
     timeout: float | None = None
-    """Seconds until the tool must have given its result, or a sign of progress."""
+    """Seconds until the tool must have given its result, or a sign of progress where that is heard.
+
+    Progress is asked for, and heard, where `on_progress`, `idle_timeout` or `timeout_maximum` is
+    given; a conversation always gives the first.
+    """
     idle_timeout: float | None = None
     """Seconds that it may then be silent between two signs of progress; None: as `timeout`."""
     timeout_maximum: float | None = None

@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -117,7 +118,11 @@ class Caller:
                 return await request_call(session, site, arguments, on_progress=listener)
         finally:
             self._clocks.discard(clock)
-        raise report_timeout(site) if clock.has_run_out else report_lost(site)
+        if not clock.has_run_out:
+            raise report_lost(site)
+        if clock.has_reached_maximum:
+            site = replace(site, timeout=context.timeout_maximum)
+        raise report_timeout(site)
 
 
 def _adapt_progress(context: Context, clock: CallClock) -> ProgressFnT:

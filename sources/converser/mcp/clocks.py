@@ -30,6 +30,11 @@ class CallClock:
         """Whether the deadline, and not somebody else, has ended the call."""
         return self._paused_at is None and self.scope.deadline <= anyio.current_time()
 
+    @property
+    def has_reached_maximum(self) -> bool:
+        """Whether it was the hard maximum that ended the call."""
+        return self.scope.deadline >= self._maximum
+
     def note_progress(self) -> None:
         """The server works: it may be silent for another while, within the maximum."""
         if self._paused_at is None:

@@ -52,6 +52,16 @@ class _Pending:
 
     future: asyncio.Future[dict[str, Any]]
     on_progress: ProgressFnT | None
+    answer: dict[str, Any] | MCPError | None = None
+
+    def settle(self) -> None:
+        """Gives the answer to whoever waits for it."""
+        if self.future.done() or self.answer is None:
+            return
+        if isinstance(self.answer, MCPError):
+            self.future.set_exception(self.answer)
+        else:
+            self.future.set_result(self.answer)
 
 
 class LeanDispatcher(Dispatcher[TransportContext]):
@@ -62,7 +72,7 @@ class LeanDispatcher(Dispatcher[TransportContext]):
         self._treat = treat
         self._process: ServerProcess | None = None
         self._pending: dict[int | str, _Pending] = {}
-        self._arrivals: asyncio.Queue[Arrival | None] = asyncio.Queue()
+        self._arrivals: asyncio.Queue[Arrival | _Pending | None] = asyncio.Queue()
         self._intercept: OnNotifyIntercept | None = None
         self._closed = False
         self.strays = 0
@@ -121,7 +131,10 @@ class LeanDispatcher(Dispatcher[TransportContext]):
             inbox = Inbox(group, on_request, on_notify, self, self._respond)
             task_status.started()
             while (item := await self._arrivals.get()) is not None:
-                inbox.take(*item)
+                if isinstance(item, _Pending):
+                    item.settle()
+                else:
+                    inbox.take(*item)
             group.cancel_scope.cancel()
 
     def take_line(self, line: bytes | Excess) -> None:
@@ -132,8 +145,7 @@ class LeanDispatcher(Dispatcher[TransportContext]):
         messages = decode_messages(line)
         if messages is None:
             self._fail_broken(line, "it is not valid JSON, or nested too deeply")
-            return
-        for message in messages:
+        for message in messages or ():
             self._take(message)
 
     def lose(self) -> None:
@@ -147,6 +159,7 @@ class LeanDispatcher(Dispatcher[TransportContext]):
         self.lose()
         self._arrivals.put_nowait(None)
         for pending in self._pending.values():
+            pending.settle()
             if not pending.future.done():
                 pending.future.set_exception(MCPError(CONNECTION_CLOSED, "Connection closed"))
 
@@ -155,12 +168,15 @@ class LeanDispatcher(Dispatcher[TransportContext]):
             self._take_call(message)
             return
         pending = self._pending.get(_normalise(message.get("id")))
-        if pending is None or pending.future.done():
+        if pending is None or pending.answer is not None or pending.future.done():
             self.strays += 1
-        elif (result := as_dictionary(message.get("result"))) is not None:
-            pending.future.set_result(result)
+            return
+        result = as_dictionary(message.get("result"))
+        pending.answer = _read_error(message.get("error")) if result is None else result
+        if pending.on_progress is None:
+            pending.settle()
         else:
-            pending.future.set_exception(_read_error(message.get("error")))
+            self._arrivals.put_nowait(pending)  # behind the progress that came before
 
     def _take_call(self, message: dict[str, Any]) -> None:
         """Sorts what the server sends of its own accord; handlers run in tasks, not in this callback."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import shutil
 import signal
@@ -21,6 +22,7 @@ from .framing import Excess, Framer
 _POLITE_GRACE = 2.0
 _FORCED_GRACE = 3.0
 _LAST_WORDS_PATIENCE = 0.25
+_log = logging.getLogger(__name__)
 _KEEPER = Path(__file__).with_name("keeper.py")
 
 
@@ -118,8 +120,12 @@ class ServerProcess(asyncio.SubprocessProtocol):
         if fd == 2:
             self._ring.feed(data)
             return
-        for line in self._framer.feed(data):
-            self._on_line(line)
+        try:
+            for line in self._framer.feed(data):
+                self._on_line(line)
+        except Exception:
+            _log.exception("A line of a server could not be taken")
+            self._finish()  # nobody shall wait for what was lost with it
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         """Called by the loop when a stream has ended."""
