@@ -33,6 +33,8 @@ def main() -> int:
         for fault in FAULTS.values()
         if not options.names or any(name in fault.name for name in options.names)
     ]
+    if not chosen:
+        parser.error(f"no fault has a name like {' or '.join(options.names)}")
     environment = {"FAULT_MEGABYTES": str(options.megabytes)}
     if (factor := options.megabytes / 30) > 1:
         chosen = [_scale(fault, factor) if "large" in fault.name else fault for fault in chosen]
