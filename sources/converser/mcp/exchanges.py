@@ -87,28 +87,43 @@ async def iterate_pieces(response: httpx2.Response) -> AsyncGenerator[bytes, Non
                 await anyio.lowlevel.checkpoint()
 
 
-async def read_body(response: httpx2.Response) -> bytes:
-    """A whole answer that is JSON, within the bound, its broken characters replaced."""
-    parts: list[bytes] = []
-    size = 0
+async def read_answer(response: httpx2.Response, request: httpx2.Request) -> httpx2.Response:
+    """A response whose JSON has been read, within the bound, its broken characters replaced."""
+    is_plain = _is_plain(response)
     try:
-        async with aclosing(iterate_pieces(response)) as pieces:
-            async for piece in pieces:
-                parts.append(piece)
-                size += len(piece)
-                if size > BODY_MAX:
-                    raise BrokenAnswer(f"it has more than {BODY_MAX} bytes")
+        body = await (response.aread() if is_plain else _collect(response))
     except httpx2.DecodingError:
         raise BrokenAnswer("it is not compressed as it says") from None
     finally:
         await response.aclose()
-    body = b"".join(parts)
-    if not has_odd_characters(body):
-        return body
-    try:
-        return to_json(decode_leniently(body))
-    except ValueError:
-        raise BrokenAnswer("it is not valid JSON") from None
+    if has_odd_characters(body):
+        try:
+            body = to_json(decode_leniently(body))
+        except ValueError:
+            raise BrokenAnswer("it is not valid JSON") from None
+    elif is_plain:
+        return response
+    return replace_content(response, request, body)
+
+
+def _is_plain(response: httpx2.Response) -> bool:
+    """Whether a body is known beforehand to be within the bound."""
+    length = response.headers.get("content-length", "")
+    is_short = length.isdecimal() and int(length) <= BODY_MAX
+    return is_short and "content-encoding" not in response.headers
+
+
+async def _collect(response: httpx2.Response) -> bytes:
+    """The inflated body, piece by piece up to the bound."""
+    parts: list[bytes] = []
+    size = 0
+    async with aclosing(iterate_pieces(response)) as pieces:
+        async for piece in pieces:
+            parts.append(piece)
+            size += len(piece)
+            if size > BODY_MAX:
+                raise BrokenAnswer(f"it has more than {BODY_MAX} bytes")
+    return b"".join(parts)
 
 
 class EventBytes(httpx2.AsyncByteStream):

@@ -21,7 +21,7 @@ from .exchanges import (
     Exchange,
     Resumptions,
     Throttle,
-    read_body,
+    read_answer,
     read_head,
     replace_content,
 )
@@ -105,7 +105,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             return response
         kind = response.headers.get("content-type", "").lower()
         if kind.startswith("application/json") and status != 202:
-            return replace_content(response, request, await read_body(response))
+            return await read_answer(response, request)
         if kind.startswith("text/event-stream") and status != 202:
             stream = EventBytes(response, exchange, lambda: self._forget(number, exchange))
             return replace_content(response, request, stream)
