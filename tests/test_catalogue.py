@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import converser
-from converser.catalogue import dump_catalogue, hash_tool
 from converser.immutables import freeze
+from converser.rosters.catalogue import dump_catalogue, hash_tool
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

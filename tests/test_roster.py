@@ -393,7 +393,7 @@ async def test_servers_are_checked_again_and_again_where_that_is_wanted() -> Non
 
 
 def test_a_pulse_far_from_the_usual_is_trouble_until_it_is_usual() -> None:
-    from converser.health import Pulse
+    from converser.rosters.health import Pulse
 
     pulse = Pulse()
     for _ in range(5):
@@ -816,7 +816,7 @@ async def test_a_lazy_server_that_cannot_be_reached_fails_the_call_and_stays_on_
 def test_a_lazy_start_does_not_even_load_the_sdk(tmp_path: Path) -> None:
     script = """
         import sys, anyio, converser
-        from converser.catalogue import describe_server
+        from converser.rosters.catalogue import describe_server
         server = converser.MCPServer.stdio("a", ["program"], lazy=True)
         entry = describe_server(server, [converser.Tool(name="x")])
         converser.write_catalogue("converser.lock", converser.Catalogue(servers={"a": entry}))

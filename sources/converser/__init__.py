@@ -26,14 +26,6 @@ if TYPE_CHECKING:
         supervisor as supervisor,
         user as user,
     )
-    from .catalogue import (
-        Catalogue as Catalogue,
-        CatalogueEntry as CatalogueEntry,
-        Drift as Drift,
-        find_drift as find_drift,
-        read_catalogue as read_catalogue,
-        write_catalogue as write_catalogue,
-    )
     from .codec import (
         decode_canister as decode_canister,
         decode_content as decode_content,
@@ -124,7 +116,6 @@ if TYPE_CHECKING:
     from .mcp.states import ConnectionState as ConnectionState
     from .models import Model as Model, access_model as access_model
     from .naming import Naming as Naming
-    from .opening import open_roster as open_roster
     from .outcomes import Outcome as Outcome
     from .policies import (
         ApprovalRequest as ApprovalRequest,
@@ -136,7 +127,21 @@ if TYPE_CHECKING:
         deny as deny,
     )
     from .replies import Limits as Limits, Reply as Reply, StopReason as StopReason
-    from .roster import Roster as Roster
+    from .rosters.catalogue import (
+        Catalogue as Catalogue,
+        CatalogueEntry as CatalogueEntry,
+        Drift as Drift,
+        find_drift as find_drift,
+        read_catalogue as read_catalogue,
+        write_catalogue as write_catalogue,
+    )
+    from .rosters.opening import open_roster as open_roster
+    from .rosters.roster import Roster as Roster
+    from .rosters.surveys import (
+        Revision as Revision,
+        ServerSurvey as ServerSurvey,
+        ToolSurvey as ToolSurvey,
+    )
     from .selection import Selection as Selection
     from .signatures import (
         OMITTED as OMITTED,
@@ -144,11 +149,6 @@ if TYPE_CHECKING:
         dump_arguments as dump_arguments,
     )
     from .stubs import write_stub_module as write_stub_module
-    from .surveys import (
-        Revision as Revision,
-        ServerSurvey as ServerSurvey,
-        ToolSurvey as ToolSurvey,
-    )
     from .turns import (
         Capabilities as Capabilities,
         Controls as Controls,
@@ -165,7 +165,7 @@ _ROOMS = {
         "SupervisorCanister UnknownCanister Usage UserCanister assistant document supervisor "
         "user"
     ),
-    "catalogue": "Catalogue CatalogueEntry Drift find_drift read_catalogue write_catalogue",
+    "rosters.catalogue": "Catalogue CatalogueEntry Drift find_drift read_catalogue write_catalogue",
     "codec": (
         "decode_canister decode_content dump_canister encode_canister encode_content load_canister"
     ),
@@ -195,15 +195,15 @@ _ROOMS = {
     "mcp.states": "ConnectionState",
     "models": "Model access_model",
     "naming": "Naming",
-    "opening": "open_roster",
+    "rosters.opening": "open_roster",
     "outcomes": "Outcome",
     "policies": "ApprovalRequest Approver Decision Policy allow ask deny",
     "replies": "Limits Reply StopReason",
-    "roster": "Roster",
+    "rosters.roster": "Roster",
     "selection": "Selection",
     "signatures": "OMITTED create_arguments_class dump_arguments",
     "stubs": "write_stub_module",
-    "surveys": "Revision ServerSurvey ToolSurvey",
+    "rosters.surveys": "Revision ServerSurvey ToolSurvey",
     "turns": "Capabilities Controls Provider Transcript",
 }
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names.split()}

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..configuration import Scope, Transport
+from ..exceptions import ConverserFailure
+from ..immutables import FrozenDictionary
+from ..invokers import Annotations
+from ..mcp.states import ConnectionState
 from .catalogue import Drift
-from .configuration import Scope, Transport
-from .exceptions import ConverserFailure
-from .immutables import FrozenDictionary
-from .invokers import Annotations
-from .mcp.states import ConnectionState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,12 +13,12 @@ import frigid
 from anyio.to_thread import run_sync
 from typing_extensions import Self
 
+from ..configuration import MCPServer
+from ..configuration.mistakes import nearest
+from ..ensembles import Ensemble
+from ..events import Observer
+from ..exceptions import ConfigurationFailure
 from .chores import repeat
-from .configuration import MCPServer
-from .configuration.mistakes import nearest
-from .ensembles import Ensemble
-from .events import Observer
-from .exceptions import ConfigurationFailure
 from .keeping import CatalogueKeeper
 from .members import Member
 from .operations import Operations
@@ -27,7 +27,7 @@ from .surveys import Revision, ServerSurvey
 from .watching import ConfigurationFiles
 
 if TYPE_CHECKING:
-    from .mcp.handlers import ElicitationHandler
+    from ..mcp.handlers import ElicitationHandler
 
 PARALLEL = 8
 

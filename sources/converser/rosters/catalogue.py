@@ -17,11 +17,11 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from .configuration import MCPServer
-from .exceptions import ConfigurationFailure
-from .hygiene import clean_text
-from .immutables import EMPTY, FrozenDictionary, freeze
-from .invokers import Annotations, Tool
+from ..configuration import MCPServer
+from ..exceptions import ConfigurationFailure
+from ..hygiene import clean_text
+from ..immutables import EMPTY, FrozenDictionary, freeze
+from ..invokers import Annotations, Tool
 
 FILE_NAME = "converser.lock"
 VERSION = 1

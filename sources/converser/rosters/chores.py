@@ -9,7 +9,7 @@ from typing import Any
 
 import anyio
 
-from .tasks import spawn
+from ..tasks import spawn
 
 _log = logging.getLogger(__name__)
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from absence import Absential, absent, is_absent
 
+from ..configuration import Configuration
+from ..events import Observer
 from .catalogue import FILE_NAME
-from .configuration import Configuration
-from .events import Observer
 from .roster import PARALLEL, Roster
 from .watching import ConfigurationFiles
 
 if TYPE_CHECKING:
-    from .mcp.handlers import ElicitationHandler
+    from ..mcp.handlers import ElicitationHandler
 
 
 def open_roster(

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from .configuration import MCPServer
-from .ensembles import compare_tools
-from .events import ToolsChanged
-from .exceptions import ConfigurationFailure, ConverserFailure
-from .immutables import FrozenDictionary
+from ..configuration import MCPServer
+from ..ensembles import compare_tools
+from ..events import ToolsChanged
+from ..exceptions import ConfigurationFailure, ConverserFailure
+from ..immutables import FrozenDictionary
 from .members import Member
 from .surveys import Revision
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import anyio
 
+from ..events import Announce, Event, Observer, ServerStateChanged, ToolsChanged, observe
+from ..exceptions import ConverserFailure
+from ..mcp.states import ConnectionState
+from ..tasks import spawn
 from .chores import Chores
-from .events import Announce, Event, Observer, ServerStateChanged, ToolsChanged, observe
-from .exceptions import ConverserFailure
 from .keeping import CatalogueKeeper
-from .mcp.states import ConnectionState
 from .members import Member, name_drift
 from .revisions import Plan, adapt
-from .tasks import spawn
 
 _log = logging.getLogger(__name__)
 _S = ConnectionState

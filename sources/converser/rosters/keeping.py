@@ -8,6 +8,10 @@ from pathlib import Path
 
 from anyio.to_thread import run_sync
 
+from ..configuration import MCPServer
+from ..exceptions import ConfigurationFailure
+from ..hygiene import clean_text
+from ..invokers import Tool
 from .catalogue import (
     Catalogue,
     CatalogueEntry,
@@ -18,10 +22,6 @@ from .catalogue import (
     read_catalogue,
     write_catalogue,
 )
-from .configuration import MCPServer
-from .exceptions import ConfigurationFailure
-from .hygiene import clean_text
-from .invokers import Tool
 
 
 class CatalogueKeeper:

@@ -10,8 +10,8 @@ from pathlib import Path
 import anyio
 from anyio.to_thread import run_sync
 
-from .configuration import Configuration, find_sources, load_configuration
-from .exceptions import ConverserFailure
+from ..configuration import Configuration, find_sources, load_configuration
+from ..exceptions import ConverserFailure
 
 Fingerprint = tuple[tuple[str, str], ...]
 

@@ -6,22 +6,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ..configuration import MCPServer
+from ..ensembles import Ensemble
+from ..events import ServerStateChanged, ToolsChanged
+from ..exceptions import ConverserFailure, MCPProtocolFailure
+from ..hygiene import clean_text
+from ..immutables import freeze
+from ..mcp.settings import configure_ensemble
+from ..mcp.sharing import Lease, identify_connection
+from ..mcp.states import ConnectionState
 from .catalogue import Drift
-from .configuration import MCPServer
-from .ensembles import Ensemble
-from .events import ServerStateChanged, ToolsChanged
-from .exceptions import ConverserFailure, MCPProtocolFailure
 from .health import Pulse
-from .hygiene import clean_text
-from .immutables import freeze
-from .mcp.settings import configure_ensemble
-from .mcp.sharing import Lease, identify_connection
-from .mcp.states import ConnectionState
 from .surveys import ServerSurvey, ToolSurvey
 
 if TYPE_CHECKING:
+    from ..mcp.handlers import ElicitationHandler
     from .keeping import CatalogueKeeper
-    from .mcp.handlers import ElicitationHandler
 
 _S = ConnectionState
 _CHECK_TIME_MAX = 10.0

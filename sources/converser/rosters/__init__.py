@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All the servers of an application: opened at once, surveyed, revised, and remembered."""
