@@ -35,7 +35,9 @@ def read(page: dict[str, Any]) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("version", [LEGACY, MODERN])
 def test_ordinary_tools_are_led_past_the_sdk(version: str) -> None:
     remarks: list[str] = []
-    page = Bypass().lead(make_page(make_tool("a"), make_tool("b")), version, remarks.append)
+    page = Bypass(sends_headers=True).lead(
+        make_page(make_tool("a"), make_tool("b")), version, remarks.append
+    )
     assert page["tools"] == []
     assert page["_meta"]["of"] == "the server"
     assert read(page) == [make_tool("a"), make_tool("b")]
@@ -44,7 +46,7 @@ def test_ordinary_tools_are_led_past_the_sdk(version: str) -> None:
 
 def test_the_sdk_sees_tools_that_want_headers_and_from_then_on_all() -> None:
     remarks: list[str] = []
-    bypass = Bypass()
+    bypass = Bypass(sends_headers=True)
     for part in ({"x-mcp-header": "Region", "default": None}, {"enum": [None]}):
         page = bypass.lead(make_page(make_tool("a", **part), {}), MODERN, remarks.append)
         assert page["tools"] == [make_tool("a", **part)]
@@ -52,9 +54,12 @@ def test_the_sdk_sees_tools_that_want_headers_and_from_then_on_all() -> None:
     assert len(remarks) == 2  # the bad one, twice
 
 
-def test_headers_mean_nothing_to_servers_of_the_older_era() -> None:
+@pytest.mark.parametrize(("version", "sends_headers"), [(LEGACY, True), (MODERN, False)])
+def test_headers_mean_nothing_in_the_older_era_and_without_http(
+    version: str, sends_headers: bool
+) -> None:
     page = make_page(make_tool("a", **{"x-mcp-header": ""}))
-    led = Bypass().lead(page, LEGACY, [].append)
+    led = Bypass(sends_headers=sends_headers).lead(page, version, [].append)
     assert led["tools"] == []
     assert read(led) == page["tools"]
 
@@ -62,7 +67,9 @@ def test_headers_mean_nothing_to_servers_of_the_older_era() -> None:
 def test_a_tool_with_several_mistakes_is_told_once() -> None:
     remarks: list[str] = []
     bad = {"name": 1, "inputSchema": {"type": "array"}, "description": []}
-    page = Bypass().lead(make_page(make_tool("a"), bad, make_tool("b")), MODERN, remarks.append)
+    page = Bypass(sends_headers=True).lead(
+        make_page(make_tool("a"), bad, make_tool("b")), MODERN, remarks.append
+    )
     assert read(page) == [make_tool("a"), make_tool("b")]
     assert len(remarks) == 1
     assert remarks[0].startswith("Tool number 2 was left out: its")
@@ -71,4 +78,4 @@ def test_a_tool_with_several_mistakes_is_told_once() -> None:
 @pytest.mark.parametrize("tools", [None, "text", {}])
 def test_what_is_no_list_is_for_the_sdk_to_refuse(tools: Any) -> None:
     page = {"tools": tools}
-    assert Bypass().lead(page, MODERN, [].append) is page
+    assert Bypass(sends_headers=True).lead(page, MODERN, [].append) is page

@@ -6,7 +6,7 @@ from __future__ import annotations
 import difflib
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from types import TracebackType
 from typing import Any, Protocol
@@ -16,6 +16,7 @@ import frigid
 from typing_extensions import Self
 
 from .arguments import ArgumentsGate, Strictness
+from .collecting import pause_collector
 from .costs import estimate_tokens
 from .events import Announce, ServerStateChanged, ToolsChanged
 from .exceptions import InvokerAbsence, NameConflict, SchemaInvalidity
@@ -158,7 +159,8 @@ class Ensemble:
         if (connection := self.connection) is None:
             return
         tools = await connection.list_tools()
-        self._adopt([(tool, self._bind(connection, tool)) for tool in tools])
+        with pause_collector():
+            self._adopt([(tool, self._bind(connection, tool)) for tool in tools])
 
     def remember(self, tools: Iterable[Tool]) -> None:
         """Exposes tools as they were seen earlier; the first call connects."""
@@ -251,14 +253,21 @@ class Ensemble:
 
         return invoke
 
-    def _decide_usual(self, tool: Tool) -> Context:
-        """What holds for a tool where a caller says nothing."""
+    def _decide_usual(self, tool: Tool, common: Context) -> Context:
+        """What holds for a tool where a caller says nothing; most have that in common."""
+        settings = self.configuration
+        replay = bool(settings.replay) and any(fnmatchcase(tool.name, p) for p in settings.replay)
+        if not replay and tool.name not in settings.tool_timeouts:
+            return common
+        timeout = settings.tool_timeouts.get(tool.name, settings.timeout)
+        return replace(common, timeout=timeout, replay=replay)
+
+    def _decide_common(self) -> Context:
         settings = self.configuration
         return Context(
-            timeout=settings.tool_timeouts.get(tool.name, settings.timeout),
+            timeout=settings.timeout,
             idle_timeout=settings.idle_timeout,
             timeout_maximum=settings.timeout_maximum,
-            replay=any(fnmatchcase(tool.name, pattern) for pattern in settings.replay),
         )
 
     def _adopt(self, pairs: Sequence[tuple[Tool, Invocable]]) -> None:
@@ -271,6 +280,7 @@ class Ensemble:
         chosen = _index_tools(self.name, (p for p in pairs if selection.admits(p[0])))
         names = assign_names(self.configuration.naming, self.name, chosen)
         _refuse_conflicts(self.name, names)
+        common = self._decide_common()
         invokers: dict[str, Invoker] = {}
         disabled: dict[str, str] = {}
         for tool, invocable in chosen.values():
@@ -287,7 +297,7 @@ class Ensemble:
                 invocable=invocable,
                 gate=gate,
                 ensemble=self,
-                usual=self._decide_usual(tool),
+                usual=self._decide_usual(tool, common),
             )
         self._pairs = tuple(pairs)
         self._costs = None

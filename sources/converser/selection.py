@@ -22,7 +22,7 @@ class Selection:
         """Whether this tool is exposed."""
         if self.allow is not None and not _matches(tool.name, self.allow):
             return False
-        if _matches(tool.name, self.deny):
+        if self.deny and _matches(tool.name, self.deny):
             return False
         return self.predicate is None or self.predicate(tool)
 

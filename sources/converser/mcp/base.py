@@ -38,7 +38,7 @@ from .salvage import Salvager
 from .sessions import SessionSetup, Way, open_session
 from .states import ConnectionState
 from .stderr import StderrRing
-from .tools import OutputChecks, interpret_tools
+from .tools import Interpreter, OutputChecks
 
 ToolsListener = Callable[[], Awaitable[None]]
 StateListener = Callable[[str, str], None]
@@ -61,7 +61,7 @@ class SessionClient(ABC):
         self._patience = patience
         self._connection = Connection(name, self._open_session, self._attend, patience)
         self._connection.on_turn = self._tell_state
-        self._salvager = Salvager()
+        self._salvager = self._create_salvager()
         self._signal = ChangeSignal()
         self._checks = OutputChecks()
         self._repeatable: frozenset[str] = frozenset()
@@ -152,16 +152,16 @@ class SessionClient(ABC):
         site = self._site("list", timeout=self._patience.connect_timeout)
         remarks: list[str] = []
         self._salvager.remarks = []
+        interpreter = Interpreter(remarks.append)
         try:
             with anyio.fail_after(self._patience.connect_timeout):
-                listed = await list_every_page(session, remarks.append)
+                await list_every_page(session, interpreter.take, remarks.append)
         except MCPError as failure:
             if failure.code != wire.METHOD_NOT_FOUND:
                 raise self._translate(failure, site, session) from failure
-            listed = []
         except Exception as failure:
             raise self._translate(failure, site, session) from failure
-        tools = interpret_tools(listed, remarks.append)
+        tools = interpreter.tools
         self._checks = OutputChecks(tools)
         self._repeatable = frozenset(
             t.name for t in tools if t.annotations.read_only or t.annotations.idempotent
@@ -224,10 +224,13 @@ class SessionClient(ABC):
             translated = self._translate(failure, self._site("connect", site.tool, seconds))
             raise (attempts.judge(translated) if attempts else translated) from failure
 
+    def _create_salvager(self) -> Salvager:
+        return Salvager(sends_headers=self.transport == "http")
+
     @asynccontextmanager
     async def _open_session(self, era: str) -> AsyncGenerator[ClientSession, None]:
         """A session of the SDK; where there is a wire, its end is noticed and bad answers salvaged."""
-        salvager, signal = self._salvager, self._signal = Salvager(), ChangeSignal()
+        salvager, signal = self._salvager, self._signal = self._create_salvager(), ChangeSignal()
         callback = adapt_elicitation(self.name, self._ask_person) if self._elicit else None
         setup = SessionSetup(
             salvager=salvager,

@@ -22,6 +22,8 @@ Report = Callable[[str], None]
 Definition = dict[str, Any]
 """A tool as it stands on the wire, where it keeps the rules of the protocol."""
 
+Take = Callable[[list[Definition]], None]
+
 PAGES_MAX = 1_000
 TOOLS_MAX = 100_000
 _PARCEL_KEY = "converser/tools"
@@ -44,10 +46,11 @@ class Parcel(str):
 class Bypass:
     """Sets tools aside before the SDK reads a page, in one session.
 
-    Where tools want arguments sent as headers, the SDK must see them: it is the one to send those.
+    Where tools want arguments sent as HTTP headers, the SDK must see them: it is the one to send those.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, sends_headers: bool) -> None:
+        self._sends_headers = sends_headers
         self._has_headers = False
 
     def lead(self, result: dict[str, Any], version: str, report: Report) -> dict[str, Any]:
@@ -55,7 +58,7 @@ class Bypass:
         if (listed := as_list(result.get("tools"))) is None:
             return result
         sound = _sift(listed, version, report)
-        if version in MODERN_PROTOCOL_VERSIONS and not self._has_headers:
+        if self._sends_headers and version in MODERN_PROTOCOL_VERSIONS and not self._has_headers:
             self._has_headers = _HEADER_MARK in to_json(sound)
         if self._has_headers:  # from now on always, so that it also learns which are gone
             return {**result, "tools": sound}
@@ -63,25 +66,26 @@ class Bypass:
         return {**result, "tools": [], "_meta": meta}
 
 
-async def list_every_page(session: ClientSession, report: Report) -> list[Definition]:
-    """The tools of all pages; a list without end, or a cursor that stands still, is cut and told."""
-    tools: list[Definition] = []
+async def list_every_page(session: ClientSession, take: Take, report: Report) -> None:
+    """Hands on all pages; a list without end, or a cursor that stands still, is cut and told."""
+    count = 0
     cursor: str | None = None
     seen: set[str] = set()
     for _ in range(PAGES_MAX):
         page = await session.list_tools(params=wire.PaginatedRequestParams(cursor=cursor))
-        tools.extend(unpack_tools(page))
+        tools = unpack_tools(page)[: TOOLS_MAX - count]
+        take(tools)
+        count += len(tools)
         cursor = page.next_cursor
         if cursor is None:
-            return tools
+            return
         if cursor in seen:
             report("The listing was cut: the server's cursor came a second time.")
-            return tools
+            return
         seen.add(cursor)
-        if len(tools) > TOOLS_MAX:
+        if count >= TOOLS_MAX:
             break
-    report(f"The listing was cut after {len(tools)} tools: it has no end.")
-    return tools[:TOOLS_MAX]
+    report(f"The listing was cut after {count} tools: it has no end.")
 
 
 def unpack_tools(page: wire.ListToolsResult) -> list[Definition]:

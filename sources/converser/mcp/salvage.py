@@ -25,10 +25,10 @@ _BLOCKS: dict[str, type[BaseModel]] = {
 class Salvager:
     """Salvages the answers of one session."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, sends_headers: bool) -> None:
         self.version = "2025-11-25"
         self.remarks: list[str] = []
-        self._bypass = Bypass()
+        self._bypass = Bypass(sends_headers=sends_headers)
 
     def treat(self, method: str, result: dict[str, Any]) -> dict[str, Any]:
         """The result as the SDK will accept it."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
+from ..collecting import pause_collector
 from ..exceptions import SchemaInvalidity
 from ..hygiene import clean_text
 from ..immutables import EMPTY, freeze
@@ -18,18 +19,32 @@ from .narrowing import as_dictionary, as_list
 _EXTRAS = {"_meta": "meta", "icons": "icons"}
 
 
-def interpret_tools(tools: Iterable[Definition], report: Callable[[str], None]) -> tuple[Tool, ...]:
-    """The tools that a model may use, each name once; what is left out is told."""
-    kept: dict[str, Tool] = {}
-    for tool in tools:
+class Interpreter:
+    """Makes definitions of ours of pages of tools, as they come: so none of the pages must be kept."""
+
+    def __init__(self, report: Callable[[str], None]) -> None:
+        self._report = report
+        self._kept: dict[str, Tool] = {}
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools that a model may use, each name once."""
+        return tuple(self._kept.values())
+
+    def take(self, page: Iterable[Definition]) -> None:
+        """Takes the tools of a page; what is left out is told."""
+        with pause_collector():
+            for tool in page:
+                self._take(tool)
+
+    def _take(self, tool: Definition) -> None:
         name: str = tool["name"]
-        if name in kept:
-            report(f"Tool {_show(name)} is listed twice; the first one is used.")
+        if name in self._kept:
+            self._report(f"Tool {_show(name)} is listed twice; the first one is used.")
         elif (reason := _find_hindrance(tool)) is not None:
-            report(f"Tool {_show(name)} was left out: {reason}.")
+            self._report(f"Tool {_show(name)} was left out: {reason}.")
         else:
-            kept[name] = interpret_tool(tool)
-    return tuple(kept.values())
+            self._kept[name] = interpret_tool(tool)
 
 
 def interpret_tool(tool: Definition) -> Tool:
