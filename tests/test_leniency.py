@@ -11,7 +11,13 @@ import pytest
 from hypothesis import given, strategies as st
 from pydantic_core import from_json
 
-from converser.mcp.leniency import DEPTH_MAX, decode_leniently, has_odd_characters
+from converser.mcp.leniency import (
+    DEPTH_MAX,
+    decode_leniently,
+    has_odd_characters,
+    has_too_many_parts,
+)
+from converser.mcp.salvage import BLOCKS_MAX, salvage_outcome
 from converser.mcp.stdio.messages import decode_messages, recover_identifiers
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
@@ -82,3 +88,37 @@ def test_ids_are_found_in_broken_lines() -> None:
     assert recover_identifiers(b'{"id": 12, "result": {"id": "x"') == {12, "x"}
     assert recover_identifiers(b'{"x": "' + b"y" * 10_000 + b'", "id":5') == {5}
     assert recover_identifiers(b"nothing") == set()
+
+
+@given(JSON, st.integers(0, 20))
+def test_parts_are_counted_without_what_texts_say(value: Any, limit: int) -> None:
+    data = json.dumps(value).encode()
+    commas = sum(token in ",[{" for token in json.dumps(_blank(value)))
+    if commas > limit and len(data) > limit:
+        assert has_too_many_parts(data, limit)
+    elif data.count(b'"') <= 4 * limit:
+        assert not has_too_many_parts(data, limit)
+
+
+def _blank(value: Any) -> Any:
+    """The same shape without any text."""
+    if isinstance(value, list):
+        return [_blank(part) for part in value]
+    if isinstance(value, dict):
+        return {str(number): _blank(part) for number, part in enumerate(value.values())}
+    return "" if isinstance(value, str) else value
+
+
+def test_a_long_text_is_one_part() -> None:
+    assert not has_too_many_parts(json.dumps({"text": '[1,"a\\' * 300_000}).encode())
+    assert has_too_many_parts(b"[" + b"[]," * 300_000 + b"[]]")
+    assert has_too_many_parts(b"[" + b"1," * 5_000_000 + b"1]")
+
+
+def test_blocks_without_end_are_kept_together() -> None:
+    blocks = [{"type": "text", "text": str(number)} for number in range(BLOCKS_MAX + 2)]
+    salvaged = salvage_outcome({"content": blocks}, "2025-11-25")
+    assert salvaged["content"] == blocks[:BLOCKS_MAX]
+    [[(place, excess)]] = salvaged["_meta"].values()
+    assert place == BLOCKS_MAX
+    assert json.loads(excess["json"]) == blocks[BLOCKS_MAX:]

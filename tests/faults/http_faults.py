@@ -142,6 +142,14 @@ BODIES = (
     _fault("http-huge-integer", "a number of 10,000 digits", "HugeIntegerBody", **_BROKEN),
     _fault("http-deep-json", "100,000 levels of nesting", "DeepBody", **_BROKEN),
     _fault(
+        "http-many-parts",
+        "5,000,000 empty lists",
+        "ManyPartsBody",
+        timeout=15.0,
+        guard=60,
+        **_BROKEN,
+    ),
+    _fault(
         "http-large-body", "a result of 30 MB", "LargeBody", timeout=20.0, guard=60, growth_max=400
     ),
     _fault(

@@ -39,6 +39,8 @@ ANSWERS = (
     _fault("huge-integer", "a number of 10,000 digits", "HugeInteger", **_BROKEN),
     _fault("deep-json", "100,000 levels of nesting", "DeepJson", **_BROKEN),
     _fault("rather-deep-json", "400 levels of nesting", "RatherDeepJson", **_BROKEN),
+    _fault("many-parts", "5,000,000 empty lists", "ManyParts", timeout=15.0, guard=60, **_BROKEN),
+    _fault("many-blocks", "100,000 content blocks", "ManyBlocks", timeout=15.0, guard=60),
     _fault(
         "large-result", "a result of 30 MB", "LargeResult", timeout=15.0, guard=60, growth_max=400
     ),

@@ -14,7 +14,7 @@ import anyio.lowlevel
 import httpx2
 from pydantic_core import to_json
 
-from .leniency import decode_leniently, has_odd_characters
+from .leniency import PARTS_MAX, decode_leniently, has_odd_characters, has_too_many_parts
 
 BODY_MAX = 128 * 1024 * 1024
 """Bytes of one answer, as they are once inflated."""
@@ -96,6 +96,8 @@ async def read_answer(response: httpx2.Response, request: httpx2.Request) -> htt
         raise BrokenAnswer("it is not compressed as it says") from None
     finally:
         await response.aclose()
+    if has_too_many_parts(body):
+        raise BrokenAnswer(f"it has more than {PARTS_MAX} parts, which is too much")
     if has_odd_characters(body):
         try:
             body = to_json(decode_leniently(body))

@@ -12,6 +12,10 @@ from .narrowing import as_list
 DEPTH_MAX = 200
 """Levels of nesting, as the strict decoder has it; deeper data ends other parts of the SDK."""
 
+PARTS_MAX = 500_000
+"""Values in one message: each becomes an object, and many small ones hold up the event loop for long."""
+
+_PREFIX = 4 * 1024 * 1024
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -24,6 +28,27 @@ def decode_leniently(data: bytes) -> Any:
         return _mend(json.loads(data.decode("utf-8", "replace")), 0)
     except RecursionError:
         raise ValueError("It is nested too deeply") from None
+
+
+def has_too_many_parts(data: bytes, limit: int = PARTS_MAX) -> bool:
+    """Whether JSON has more values than the bound; told without decoding it, and whatever its texts say."""
+    if len(data) <= limit or _count_parts(data) <= limit:
+        return False
+    return _has_too_many_bare(data[:_PREFIX], limit) or (
+        len(data) > _PREFIX and _has_too_many_bare(data, limit)
+    )
+
+
+def _has_too_many_bare(data: bytes, limit: int) -> bool:
+    """The same without what is in strings."""
+    data = data.replace(b"\\\\", b"").replace(b'\\"', b"")
+    if data.count(b'"') > 4 * limit:  # each value has a text and a key, at most
+        return True
+    return _count_parts(b"".join(data.split(b'"')[::2])) > limit
+
+
+def _count_parts(data: bytes) -> int:
+    return sum(map(data.count, (b",", b"[", b"{")))
 
 
 def has_odd_characters(data: bytes) -> bool:

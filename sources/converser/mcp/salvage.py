@@ -8,6 +8,7 @@ from typing import Any
 import mcp_types as wire
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel, ValidationError
+from pydantic_core import to_json
 
 from .listings import Bypass
 from .narrowing import as_dictionary, as_list
@@ -20,6 +21,8 @@ _BLOCKS: dict[str, type[BaseModel]] = {
     "resource": wire.EmbeddedResource,
     "resource_link": wire.ResourceLink,
 }
+BLOCKS_MAX = 10_000
+"""Content blocks of one result; what is beyond is kept as JSON in one more."""
 
 
 class Salvager:
@@ -43,7 +46,10 @@ def salvage_outcome(result: dict[str, Any], version: str) -> dict[str, Any]:
     """Moves what a result of a call may not have into its metadata, where our mapping finds it."""
     if "inputRequests" in result or "requestState" in result:
         return result
-    odd = _pick_odd_blocks(as_list(result.get("content")) or [])
+    content = as_list(result.get("content")) or []
+    odd = _pick_odd_blocks(content[:BLOCKS_MAX])
+    if excess := content[BLOCKS_MAX:]:
+        odd.append((BLOCKS_MAX, {"type": "excess", "json": to_json(excess).decode()}))
     meta: dict[str, Any] = {ODD_BLOCKS_KEY: odd} if odd else {}
     modern = version in MODERN_PROTOCOL_VERSIONS
     structured = result.get("structuredContent")
@@ -59,7 +65,9 @@ def _rewrite(result: dict[str, Any], meta: dict[str, Any]) -> dict[str, Any]:
     taken = {index for index, _ in meta.get(ODD_BLOCKS_KEY, ())}
     rewritten: dict[str, Any] = {"content": [], "resultType": "complete", **result}
     if (content := as_list(rewritten["content"])) is not None:
-        rewritten["content"] = [b for index, b in enumerate(content) if index not in taken]
+        rewritten["content"] = [
+            b for index, b in enumerate(content[:BLOCKS_MAX]) if index not in taken
+        ]
     if ODD_STRUCTURED_KEY in meta:
         del rewritten["structuredContent"]
     if meta:

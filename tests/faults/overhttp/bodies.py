@@ -128,6 +128,10 @@ class DeepBody(Body):
     spoil = staticmethod(lambda body: body.replace(b'"fine X"', b"[" * 100_000 + b"]" * 100_000))
 
 
+class ManyPartsBody(Body):
+    spoil = staticmethod(lambda body: body.replace(b'"fine X"', b"[" + b"[]," * 5_000_000 + b"[]]"))
+
+
 class LargeBody(Sound):
     async def trouble(self, request: Request, line: Line) -> None:
         size = int(os.environ.get("FAULT_MEGABYTES", "30")) * 1024 * 1024

@@ -92,6 +92,19 @@ class RatherDeepJson(DeepJson):
     depth = 400
 
 
+class ManyParts(Server):
+    def trouble(self, number: Any, arguments: JSON) -> None:
+        result = {"content": [], "structuredContent": {"parts": [[] for _ in range(5_000_000)]}}
+        self.reply(number, result)
+
+
+class ManyBlocks(Server):
+    def trouble(self, number: Any, arguments: JSON) -> None:
+        result = text_result("fine")
+        result["content"] *= 100_000
+        self.reply(number, result)
+
+
 class LargeResult(Server):
     def trouble(self, number: Any, arguments: JSON) -> None:
         size = int(os.environ.get("FAULT_MEGABYTES", "30")) * 1024 * 1024

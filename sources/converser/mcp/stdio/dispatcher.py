@@ -32,6 +32,7 @@ from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, REQUEST_TIMEOUT
 from opentelemetry import propagate, trace
 
 from ..failures import UNSENT, blame_answer
+from ..leniency import PARTS_MAX, has_too_many_parts
 from ..narrowing import as_dictionary
 from .framing import Excess
 from .inbound import Arrival, Inbox
@@ -141,6 +142,9 @@ class LeanDispatcher(Dispatcher[TransportContext]):
         """Takes one line of the server's; what is broken fails the one call that it answers."""
         if isinstance(line, Excess):
             self._fail_broken(line.head, f"it has {line.length} bytes, which is too much")
+            return
+        if has_too_many_parts(line):
+            self._fail_broken(line, f"it has more than {PARTS_MAX} parts, which is too much")
             return
         messages = decode_messages(line)
         if messages is None:
