@@ -8,6 +8,7 @@ import weakref
 from dataclasses import replace
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 import converser
@@ -110,6 +111,22 @@ async def test_reconnecting_one_reconnects_all() -> None:
             assert await call(second, "a", "echo", text="x") == "x"
             assert other.states("a")[2:] == ["disconnected", "pending", "connected"]
     other.assert_legal("a")
+
+
+async def test_reconnecting_what_is_closed_meanwhile_leaves_nothing_behind() -> None:
+    marked = Marked(processes.raw_command("sound"))
+    roster = converser.Roster([Server.stdio("a", marked.command)])
+
+    async def be_refused() -> None:
+        with pytest.raises(converser.MCPConnectionFailure, match="is closed"):
+            await roster.reconnect("a")
+
+    with anyio.fail_after(LIMIT):
+        async with anyio.create_task_group() as group, roster:
+            group.start_soon(be_refused)
+            while state_of(roster) is State.CONNECTED:  # until it waits for the end of the old one
+                await anyio.lowlevel.checkpoint()
+        assert marked.find_processes() == []
 
 
 async def test_who_has_not_used_a_server_is_not_connected_to_it() -> None:

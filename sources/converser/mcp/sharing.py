@@ -80,9 +80,8 @@ class Lease:
 
     async def reconnect(self) -> None:
         """Establishes the connection anew, for all who share it."""
-        client = self._hold()
-        await client.disconnect()
-        await client.connect()
+        await self._hold().disconnect()
+        await self._hold().connect()  # which refuses where all was closed meanwhile
 
     async def disconnect(self) -> None:
         """Leaves the connection; the last one to leave ends it."""
