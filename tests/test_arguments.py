@@ -93,6 +93,19 @@ def test_a_refusal_tells_of_what_remains_after_mending() -> None:
     assert "- days: expected at most 14, found 99" in text
 
 
+def test_the_example_shows_what_went_wrong_though_it_is_optional() -> None:
+    text = refuse(ArgumentsGate(FORECAST), {"city": "Oslo", "days": 3, "unit": "K"})
+    example = json.loads(text.partition("A valid example: ")[2].partition("\n")[0])
+    assert example.keys() == {"city", "days", "unit"}
+    assert example["unit"] == "C"
+
+
+def test_the_example_leaves_out_an_optional_property_that_it_cannot_make() -> None:
+    odd = {"pattern": "^q{7}z$", "type": "string"}
+    schema = {"properties": {"a": {"type": "integer"}, "b": odd}, "required": ["a"]}
+    assert 'example: {"a": 1}' in refuse(ArgumentsGate(schema), {"a": 1, "b": "x"})
+
+
 def test_an_example_that_would_not_fit_is_not_given() -> None:
     gate = ArgumentsGate({"properties": {"a": {"pattern": "^q{7}z$"}}, "required": ["a"]})
     assert "example" not in refuse(gate, {})

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import enum
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from .exceptions import ArgumentsInvalidity, SchemaInvalidity
@@ -16,6 +16,7 @@ from .schemas import Validator, compile_schema, example_for
 from .schemas.everyday import is_everyday
 from .schemas.objects import takes_object, tighten
 from .schemas.plain import copy_plain, is_plain, show
+from .schemas.walks import join_path
 
 _EXAMPLE_CHARACTERS = 2_000
 
@@ -101,14 +102,20 @@ class ArgumentsGate:
         return self._validator
 
     def _refuse(self, validator: Validator, arguments: dict[str, Any]) -> ArgumentsInvalidity:
+        violations = validator.violations(arguments)
         lines = [
             f"- {each.path or 'arguments'}: expected {each.expected}, found {each.found}"
-            for each in validator.violations(arguments)
+            for each in violations
         ]
-        if self._example is None:
-            self._example = _write_example(validator)
-        if self._example:
-            lines.append(f"A valid example: {self._example}")
+        # What went wrong is shown, be it optional.
+        names = [name for name in arguments if any(_is_under(name, v.path) for v in violations)]
+        example = _write_example(validator, names) if names else ""
+        if not example:
+            if self._example is None:
+                self._example = _write_example(validator)
+            example = self._example
+        if example:
+            lines.append(f"A valid example: {example}")
         return ArgumentsInvalidity(
             "\n".join(("The arguments do not fit the schema:", *lines)),
             remedy="\nCorrect the arguments and call again.",
@@ -124,9 +131,20 @@ def _make_plain(arguments: dict[str, Any]) -> dict[str, Any]:
         ) from failure
 
 
-def _write_example(validator: Validator) -> str:
-    """An example as JSON, if one is found that truly fits and is short."""
-    example = example_for(validator.schema)
+def _is_under(name: str, path: str) -> bool:
+    """Whether a path leads to a property of the arguments, or into it."""
+    top = join_path("", name)
+    return path == top or path.startswith((f"{top}.", f"{top}["))
+
+
+def _write_example(validator: Validator, names: Sequence[str] = ()) -> str:
+    """An example as JSON, with these properties beside the required ones, if it truly fits and is short."""
+    schema: Any = validator.schema
+    if names:
+        declared = schema.get("properties", {})
+        more = [name for name in names if name in declared]
+        schema = {**schema, "required": [*schema.get("required", ()), *more]}
+    example = example_for(schema)
     if not validator.is_valid(example):
         return ""
     text = json.dumps(example, ensure_ascii=False)
