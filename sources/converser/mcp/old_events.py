@@ -67,10 +67,16 @@ class _CheckedEvents(EventBytes):
     async def __aiter__(self) -> AsyncGenerator[bytes, None]:
         beginning: bytes | None = b""
         async with aclosing(super().__aiter__()) as pieces:
-            async for piece in pieces:
+            try:
+                async for piece in pieces:
+                    if beginning is not None:
+                        beginning = self._check(beginning + piece)
+                    yield piece
+            except httpx2.TransportError:
+                # Later it is an end like any other, told by the calls that it hits; the SDK would
+                # print a traceback besides. Earlier the SDK must be told, or it waits.
                 if beginning is not None:
-                    beginning = self._check(beginning + piece)
-                yield piece
+                    raise
 
     def _check(self, beginning: bytes) -> bytes | None:
         """What is to be looked at with the next piece, until the endpoint has come."""
