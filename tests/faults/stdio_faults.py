@@ -157,7 +157,7 @@ PROCESSES = (
         "an old server that ignores what it does not know",
         "IgnoresUnknownMethods",
         act="reconnect",
-        connect_timeout=20.0,
+        connect_timeout=6.0,
         guard=45.0,
     ),
     _fault(

@@ -237,6 +237,7 @@ class SessionClient(ABC):
             on_lost=lambda: self._notice_end(salvager),
             message_handler=signal.take,
             elicitation_callback=callback,
+            connect_timeout=self._patience.connect_timeout,
         )
         way = self.open_transport()
         self._sites.clear()  # they quote the last words of the process before

@@ -38,6 +38,7 @@ class SessionSetup:
     on_lost: Callable[[], None]
     message_handler: MessageHandlerFnT
     elicitation_callback: ElicitationFnT | None
+    connect_timeout: float
 
 
 @asynccontextmanager
@@ -77,7 +78,7 @@ async def _open_own(
             elicitation_callback=setup.elicitation_callback,
         )
         async with session:
-            await negotiate(session, era)
+            await negotiate(session, era, setup.connect_timeout)
             yield session
 
 

@@ -37,18 +37,22 @@ async def open_process(
             await process.end()
 
 
-async def negotiate(session: ClientSession, era: str) -> None:
-    """Agrees on a protocol version: asks a modern server, shakes hands with an older one."""
+async def negotiate(session: ClientSession, era: str, seconds: float) -> None:
+    """Agrees on a protocol version: asks a modern server, shakes hands with an older one.
+
+    One that does not answer is an older one, too; half of the seconds are left for the handshake.
+    """
     if era == "legacy":
         await session.initialize()
         return
     try:
-        await session.discover()
+        with anyio.fail_after(seconds / 2):
+            await session.discover()
     except MCPError as failure:
         if failure.code == wire.UNSUPPORTED_PROTOCOL_VERSION and not _knows_handshake(failure):
             raise
         await _shake_hands(session)
-    except (ValidationError, RuntimeError):
+    except (TimeoutError, ValidationError, RuntimeError):
         await _shake_hands(session)
 
 
