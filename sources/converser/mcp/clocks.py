@@ -22,7 +22,7 @@ class CallClock:
         self._maximum = now + (context.timeout_maximum or math.inf)
         self._paused_at: float | None = None
         self._left = 0.0
-        first = now + (math.inf if context.timeout is None else context.timeout)
+        first = now + (self._idle if context.timeout is None else context.timeout)
         self.scope = anyio.CancelScope(deadline=min(first, self._maximum))
 
     @property
