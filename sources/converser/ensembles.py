@@ -8,6 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -160,12 +161,12 @@ class Ensemble:
             return
         tools = await connection.list_tools()
         with pause_collector():
-            self._adopt([(tool, self._bind(connection, tool)) for tool in tools])
+            self._adopt([(tool, partial(_call_tool, connection, tool.name)) for tool in tools])
 
     def remember(self, tools: Iterable[Tool]) -> None:
         """Exposes tools as they were seen earlier; the first call connects."""
         if (connection := self.connection) is not None:
-            self._adopt([(tool, self._bind(connection, tool)) for tool in tools])
+            self._adopt([(tool, partial(_call_tool, connection, tool.name)) for tool in tools])
 
     def reconfigure(self, configuration: EnsembleConfiguration) -> None:
         """Treats the tools that are known in another way from now on; the connection stays."""
@@ -245,14 +246,6 @@ class Ensemble:
             remedy=suggest_name(name, self._invokers),
         )
 
-    def _bind(self, connection: Connection, tool: Tool) -> Invocable:
-        """The invocable of a tool that lives behind a connection."""
-
-        async def invoke(context: Context, arguments: dict[str, Any]) -> InvocationResult:
-            return await connection.call_tool(tool.name, arguments, context=context)
-
-        return invoke
-
     def _decide_usual(self, tool: Tool, common: Context) -> Context:
         """What holds for a tool where a caller says nothing; most have that in common."""
         settings = self.configuration
@@ -311,6 +304,13 @@ class Ensemble:
             repair=self.configuration.repair,
             strictness=self.configuration.strictness,
         )
+
+
+async def _call_tool(
+    connection: Connection, name: str, context: Context, arguments: dict[str, Any]
+) -> InvocationResult:
+    """The invocable of a tool that lives behind a connection, once that and its name are given."""
+    return await connection.call_tool(name, arguments, context=context)
 
 
 def compare_tools(

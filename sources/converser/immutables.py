@@ -65,17 +65,20 @@ _set_item = dict[str, Any].__setitem__
 
 def freeze(value: Any) -> Any:
     """Copies JSON data into immutable containers; scalars and frozen containers stay as they are."""
-    if type(value) in _KEPT:
-        return value
-    if isinstance(value, (list, tuple)):
-        return FrozenList([item if type(item) in _KEPT else freeze(item) for item in value])  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    if isinstance(value, (dict, Mapping)):
-        frozen = FrozenDictionary(value)  # pyright: ignore[reportUnknownArgumentType]
+    kind = type(value)  # pyright: ignore[reportUnknownVariableType]
+    if kind is dict:
+        frozen = FrozenDictionary(value)
         for key, item in frozen.items():
             if type(item) not in _KEPT:
                 _set_item(frozen, key, freeze(item))
         return frozen
-    return value
+    if kind is list:
+        return FrozenList([item if type(item) in _KEPT else freeze(item) for item in value])
+    if kind in _KEPT:
+        return value
+    if isinstance(value, Mapping):
+        return freeze(dict(value))  # pyright: ignore[reportUnknownArgumentType]
+    return freeze(list(value)) if isinstance(value, (list, tuple)) else value  # pyright: ignore[reportUnknownArgumentType]
 
 
 def thaw(value: Any) -> Any:

@@ -23,6 +23,7 @@ Definition = dict[str, Any]
 """A tool as it stands on the wire, where it keeps the rules of the protocol."""
 
 Take = Callable[[list[Definition]], None]
+"""Takes the tools out of a page, which is then of no more use."""
 
 PAGES_MAX = 1_000
 TOOLS_MAX = 100_000
@@ -73,9 +74,10 @@ async def list_every_page(session: ClientSession, take: Take, report: Report) ->
     seen: set[str] = set()
     for _ in range(PAGES_MAX):
         page = await session.list_tools(params=wire.PaginatedRequestParams(cursor=cursor))
-        tools = unpack_tools(page)[: TOOLS_MAX - count]
-        take(tools)
+        tools = unpack_tools(page)
+        del tools[TOOLS_MAX - count :]
         count += len(tools)
+        take(tools)
         cursor = page.next_cursor
         if cursor is None:
             return

@@ -5,18 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from ..collecting import pause_collector
 from ..exceptions import SchemaInvalidity
 from ..hygiene import clean_text
-from ..immutables import EMPTY, freeze
+from ..immutables import EMPTY, FrozenDictionary, freeze
 from ..invokers import Annotations, InvocationResult, Tool
 from ..schemas import Validator, compile_schema
 from .listings import Definition
 from .narrowing import as_dictionary, as_list
 
 _EXTRAS = {"_meta": "meta", "icons": "icons"}
+_HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 
 
 class Interpreter:
@@ -31,11 +33,12 @@ class Interpreter:
         """The tools that a model may use, each name once."""
         return tuple(self._kept.values())
 
-    def take(self, page: Iterable[Definition]) -> None:
-        """Takes the tools of a page; what is left out is told."""
+    def take(self, page: list[Definition]) -> None:
+        """Takes the tools out of a page; what is left out is told."""
         with pause_collector():
             for tool in page:
                 self._take(tool)
+            page.clear()  # so that the collector never sees them
 
     def _take(self, tool: Definition) -> None:
         name: str = tool["name"]
@@ -49,22 +52,39 @@ class Interpreter:
 
 def interpret_tool(tool: Definition) -> Tool:
     """One definition of ours, its text made harmless to look at."""
-    hints = tool.get("annotations") or EMPTY
-    title = tool.get("title") or hints.get("title")
-    extras = {key: tool[name] for name, key in _EXTRAS.items() if tool.get(name)}
     return Tool(
         name=tool["name"],
         description=clean_text(tool.get("description") or ""),
         arguments_schema=freeze(tool["inputSchema"]),
         output_schema=freeze(tool.get("outputSchema")),
-        annotations=Annotations(
-            title=clean_text(title) if title else None,
-            read_only=_read_hint(hints.get("readOnlyHint")),
-            destructive=_read_hint(hints.get("destructiveHint")),
-            idempotent=_read_hint(hints.get("idempotentHint")),
-            open_world=_read_hint(hints.get("openWorldHint")),
-        ),
-        extras=freeze(extras) if extras else EMPTY,
+        annotations=_interpret_annotations(tool),
+        extras=_gather_extras(tool),
+    )
+
+
+def _interpret_annotations(tool: Definition) -> Annotations:
+    """What a tool says of itself; those that say the same share it."""
+    hints = tool.get("annotations") or EMPTY
+    annotations = _read_hints(*map(hints.get, _HINTS))
+    title = tool.get("title") or hints.get("title")
+    return replace(annotations, title=clean_text(title)) if title else annotations
+
+
+@lru_cache(maxsize=256, typed=True)
+def _read_hints(read_only: Any, destructive: Any, idempotent: Any, open_world: Any) -> Annotations:
+    return Annotations(
+        read_only=_read_hint(read_only),
+        destructive=_read_hint(destructive),
+        idempotent=_read_hint(idempotent),
+        open_world=_read_hint(open_world),
+    )
+
+
+def _gather_extras(tool: Definition) -> FrozenDictionary:
+    if not tool.get("_meta") and not tool.get("icons"):
+        return EMPTY
+    return FrozenDictionary(
+        (key, freeze(tool[name])) for name, key in _EXTRAS.items() if tool.get(name)
     )
 
 
