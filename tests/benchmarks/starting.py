@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncGenerator
 
-import anyio
 import mcp
 
 import converser
@@ -36,21 +35,14 @@ async def _measure_one(
         return stack.aclose
 
     async def start_ours() -> Cleanup:
-        ensembles = list[converser.Ensemble]()
-
-        async def start(number: int) -> None:
-            client = converser.StdioMCPClient(lean_command(*options))
-            ensembles.append(await converser.discover_mcp_tools(client, f"lean-{number}"))
-
-        async with anyio.create_task_group() as group:
-            for number in range(count):
-                group.start_soon(start, number)
-
-        async def end() -> None:
-            async with anyio.create_task_group() as group:
-                for ensemble in ensembles:
-                    group.start_soon(ensemble.disconnect)
-
-        return end
+        command = tuple(lean_command(*options))
+        roster = converser.Roster(
+            converser.MCPServer(name=f"lean-{number}", transport="stdio", command=command)
+            for number in range(count)
+        )
+        await roster.open()
+        assert all(ensemble.invokers for ensemble in roster.ensembles)
+        assert len(roster.ensembles) == count
+        return roster.close
 
     return await compare(title, start_bare, start_ours, target=target, rounds=rounds, clock=WALL)
