@@ -114,6 +114,10 @@ class ServerProcess(asyncio.SubprocessProtocol):
         """Called by the loop when the process has started."""
         self._transport = cast("asyncio.SubprocessTransport", transport)
         self._stdin = cast("Any", self._transport.get_pipe_transport(0))
+        stdout = self._transport.get_pipe_transport(1)
+        if stdout is not None:
+            usual = cast("asyncio.Protocol", stdout.get_protocol())
+            stdout.set_protocol(_Shortcut(usual, lambda data: self.pipe_data_received(1, data)))
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         """Called by the loop with what the process wrote."""
@@ -151,6 +155,26 @@ class ServerProcess(asyncio.SubprocessProtocol):
         if not self._over:
             self._over = True
             self._on_end()
+
+
+class _Shortcut(asyncio.Protocol):
+    """Reads a stream of a process at once, where asyncio would do it one turn of its loop later."""
+
+    def __init__(self, usual: asyncio.Protocol, on_data: Callable[[bytes], None]) -> None:
+        self._usual = usual
+        self._on_data = on_data
+
+    def data_received(self, data: bytes) -> None:
+        """Called by the loop with what the process wrote."""
+        self._on_data(data)
+
+    def eof_received(self) -> bool | None:
+        """Called by the loop at the end of the stream."""
+        return self._usual.eof_received()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Called by the loop when the stream is closed; the process counts its open streams."""
+        self._usual.connection_lost(exc)
 
 
 def find_program(name: str, environment: Mapping[str, str], cwd: str | Path | None) -> str:
