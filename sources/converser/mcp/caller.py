@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-import anyio
 import mcp_types as wire
 from mcp.client.session import ClientSession
 from mcp.shared.dispatcher import ProgressFnT
@@ -34,7 +33,6 @@ class Caller:
         self._transport = transport
         self._asks_people = asks_people
         self._clocks: set[CallClock] = set()
-        self._scopes: set[anyio.CancelScope] = set()
         self.calls = 0
         self.failures = 0
         self.latency: float | None = None
@@ -49,7 +47,10 @@ class Caller:
         begun = time.perf_counter()
         self.calls += 1
         try:
-            result = await self._choose(session, site, arguments, context)
+            if self._needs_clock(context):
+                result = await self._call_by_clock(session, site, arguments, context)
+            else:
+                result = await request_call(session, site, arguments, seconds=context.timeout)
         except BaseException:
             self.failures += 1
             raise
@@ -61,9 +62,9 @@ class Caller:
         return result
 
     def end_calls(self) -> None:
-        """Ends the calls that have a clock or run in their caller's task; others end with the stream."""
-        for scope in (*self._scopes, *(clock.scope for clock in self._clocks)):
-            scope.cancel()
+        """Ends the calls that have a clock; the others end with the stream, or at their deadline."""
+        for clock in tuple(self._clocks):
+            clock.scope.cancel()
 
     @contextmanager
     def hold_clocks(self) -> Generator[None]:
@@ -77,35 +78,20 @@ class Caller:
             for clock in held:
                 clock.resume()
 
-    async def _choose(
-        self, session: ClientSession, site: Site, arguments: dict[str, Any], context: Context
-    ) -> wire.CallToolResult:
-        """The lightest way that keeps the deadline: a clock takes a tenth of a quick call."""
-        is_plain = (
-            self._transport in _KEEPS_DEADLINES
-            and not self._asks_people
-            and context.on_progress is None
-            and context.idle_timeout is None
-            and context.timeout_maximum is None
-        )
-        if not is_plain:
-            return await self._call_by_clock(session, site, arguments, context)
-        if self._transport == "in-process":
-            return await self._call_within_scope(session, site, arguments, context)
-        return await request_call(session, site, arguments, seconds=context.timeout)
+    def _needs_clock(self, context: Context) -> bool:
+        """Whether a simple deadline will not do: a clock takes a tenth of a quick call.
 
-    async def _call_within_scope(
-        self, session: ClientSession, site: Site, arguments: dict[str, Any], context: Context
-    ) -> wire.CallToolResult:
-        """The server works in the caller's own task, where the end of the connection is not heard."""
-        scope = anyio.CancelScope()
-        self._scopes.add(scope)
-        try:
-            with scope:
-                return await request_call(session, site, arguments, seconds=context.timeout)
-        finally:
-            self._scopes.discard(scope)
-        raise report_lost(site)
+        A call in process runs in its caller's own task, where the end of the connection is not
+        heard; without a deadline it needs a clock to end it.
+        """
+        return (
+            self._transport not in _KEEPS_DEADLINES
+            or self._asks_people
+            or context.on_progress is not None
+            or context.idle_timeout is not None
+            or context.timeout_maximum is not None
+            or (context.timeout is None and self._transport == "in-process")
+        )
 
     async def _call_by_clock(
         self, session: ClientSession, site: Site, arguments: dict[str, Any], context: Context

@@ -24,6 +24,17 @@ _OUTCOMES: TypeAdapter[wire.CallToolResult | wire.InputRequiredResult] = TypeAda
 )
 
 
+class _PlainCallRequest(wire.CallToolRequest):
+    """A call in the form that it has on the wire: a model would be built only to be dumped again."""
+
+    def __init__(self, name: str, arguments: dict[str, Any]) -> None:
+        object.__setattr__(self, "_plain", {"name": name, "arguments": arguments})
+
+    def model_dump(self, **_: Any) -> dict[str, Any]:
+        """What the session sends; it adds metadata of its own, so the outer parts are new."""
+        return {"method": "tools/call", "params": {**object.__getattribute__(self, "_plain")}}
+
+
 async def request_call(
     session: ClientSession,
     site: Site,
@@ -37,14 +48,10 @@ async def request_call(
     Not the SDK's `call_tool`: that throws a result away when it violates its output schema,
     and lists the tools again when it does not know one.
     """
-    responses: wire.InputResponses | None = None
-    state: str | None = None
+    request: wire.CallToolRequest = _PlainCallRequest(site.tool, arguments)
     for _ in range(ROUNDS_MAX + 1):
-        params = wire.CallToolRequestParams(
-            name=site.tool, arguments=arguments, input_responses=responses, request_state=state
-        )
         result = await session.send_request(
-            wire.CallToolRequest(params=params),
+            request,
             _OUTCOMES,
             request_read_timeout_seconds=seconds,
             progress_callback=on_progress,
@@ -54,7 +61,13 @@ async def request_call(
                 raise blame_answer(wire.INVALID_REQUEST, "its type is not known")
             return result
         responses = await _answer_requests(session, result)
-        state = result.request_state
+        params = wire.CallToolRequestParams(
+            name=site.tool,
+            arguments=arguments,
+            input_responses=responses,
+            request_state=result.request_state,
+        )
+        request = wire.CallToolRequest(params=params)
     raise MCPProtocolFailure(
         f"{site.describe()} asked back more than {ROUNDS_MAX} times.",
         remedy="Answer it otherwise, or report this to the server's authors.",
