@@ -12,7 +12,7 @@ from converser import ArgumentsInvalidity
 from converser.arguments import ArgumentsGate
 from converser.immutables import freeze
 from converser.schemas import compile_schema
-from converser.schemas.everyday import is_everyday
+from converser.schemas.everyday import Glance, is_everyday
 from converser.schemas.objects import takes_object
 
 LEAF: dict[str, Any] = {
@@ -145,3 +145,52 @@ def test_text_that_is_no_unicode_is_found_at_first_use() -> None:
     for _ in range(2):
         with pytest.raises(ArgumentsInvalidity, match="schema is unusable"):
             gate.admit({"a": 0})
+
+
+VALUES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.integers(-(2**60), 2**60),
+    st.floats(),
+    st.text(st.characters(codec=None, exclude_categories=())),
+    st.lists(st.integers(), max_size=2),
+)
+PARTS = st.fixed_dictionaries(
+    {"type": st.sampled_from(["string", "integer", "boolean", "number", "null", "array"])},
+    optional={"title": st.text(max_size=3), "minLength": st.just(2), "default": st.just(1)},
+)
+
+
+@given(
+    properties=st.dictionaries(st.sampled_from("abc"), PARTS),
+    required=st.lists(st.sampled_from("abc"), unique=True),
+    arguments=st.dictionaries(st.sampled_from("abcd"), VALUES),
+)
+def test_what_is_admitted_at_a_glance_fits_the_schema(
+    properties: dict[str, Any], required: list[str], arguments: dict[str, Any]
+) -> None:
+    schema = {"type": "object", "properties": properties, "required": required}
+    assert is_everyday(schema)
+    if Glance(schema).admits(arguments):
+        assert compile_schema(schema).is_valid(arguments)
+
+
+def test_plain_arguments_are_admitted_at_a_glance_as_a_copy() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"a": {"type": "string"}, "b": {"type": "integer", "default": 3}},
+        "required": ["a"],
+    }
+    glance = Glance(schema)
+    assert glance.admits({"a": "x", "b": 5})
+    assert not any(
+        glance.admits(other)
+        for other in ({"b": 5}, {"a": 1}, {"a": "x", "b": True}, {"a": "x", "c": 1}, {"a": "é"})
+    )
+    gate = ArgumentsGate(schema)
+    arguments = {"a": "x"}
+    for _ in range(2):
+        admitted = gate.admit(arguments)
+        assert admitted == arguments
+        assert admitted is not arguments

@@ -13,7 +13,7 @@ from .exceptions import ArgumentsInvalidity, SchemaInvalidity
 from .immutables import freeze
 from .repairs import repair
 from .schemas import Validator, compile_schema, example_for
-from .schemas.everyday import is_everyday
+from .schemas.everyday import Glance, is_everyday
 from .schemas.objects import takes_object, tighten
 from .schemas.plain import copy_plain, is_plain, show
 from .schemas.walks import join_path
@@ -35,7 +35,7 @@ class Strictness(str, enum.Enum):
 class ArgumentsGate:
     """Checks the arguments of one tool, with a schema that is compiled once; at first use where it surely can be."""
 
-    __slots__ = ("_example", "_pending", "_repair", "_validator", "remarks")
+    __slots__ = ("_example", "_glance", "_pending", "_repair", "_validator", "remarks")
 
     def __init__(
         self,
@@ -48,6 +48,7 @@ class ArgumentsGate:
         self._example: str | None = None
         self._validator: Validator | None = None
         self._pending: Mapping[str, Any] | None = None
+        self._glance: Glance | None = None
         self.remarks: tuple[str, ...] = ()
         if strictness is Strictness.OFF:
             return
@@ -70,6 +71,8 @@ class ArgumentsGate:
 
         Nested containers are shared with the caller where they are plain and nothing was mended.
         """
+        if self._glance is not None and self._glance.admits(arguments):
+            return dict(arguments)
         if not isinstance(arguments, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ArgumentsInvalidity(
                 f"The arguments are no object: found {show(arguments)}.",
@@ -92,6 +95,7 @@ class ArgumentsGate:
     def _compile_pending(self) -> Validator | None:
         if self._pending is None:
             return None
+        self._glance = Glance(self._pending)
         try:
             self._validator = Validator(copy_plain(self._pending))
         except SchemaInvalidity as failure:

@@ -18,6 +18,9 @@ _DIALECTS = (
     "https://json-schema.org/draft/2020-12/schema",
     "http://json-schema.org/draft-07/schema#",
 )
+_KINDS: dict[str, type] = {"string": str, "boolean": bool, "integer": int}
+_PLAIN_KEYWORDS = frozenset({"type", "title", "description", "default"})
+_SMALL = 2**53
 _TEXT = {"type": "string"}
 _NUMBER = {"type": "number", "minimum": -1e300, "maximum": 1e300}
 _COUNT = {"type": "integer", "minimum": 0, "maximum": 2**31}
@@ -41,6 +44,37 @@ _LEAF: dict[str, Any] = {
     "uniqueItems": {"type": "boolean"},
     "additionalProperties": {"type": "boolean"},
 }
+
+
+class Glance:
+    """Admits the plainest arguments of an everyday schema at once; of others it says nothing."""
+
+    __slots__ = ("_kinds", "_required")
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        self._required = frozenset(schema.get("required", ()))
+        self._kinds: dict[str, Any] = {
+            name: _KINDS[part["type"]]
+            for name, part in schema.get("properties", {}).items()
+            if part.get("type") in _KINDS and _PLAIN_KEYWORDS.issuperset(part)
+        }
+
+    def admits(self, arguments: Mapping[str, Any]) -> bool:
+        """Whether all arguments are texts in ASCII, booleans and small integers where these are due."""
+        if arguments.__class__ is not dict:
+            return False
+        kinds: dict[str, Any] = self._kinds
+        value: Any
+        for name, value in arguments.items():
+            kind = kinds.get(name)
+            if type(value) is not kind:
+                return False
+            if kind is str:
+                if not value.isascii():
+                    return False
+            elif not -_SMALL < value < _SMALL:
+                return False
+        return self._required.issubset(arguments)
 
 
 def is_everyday(schema: Mapping[str, Any]) -> bool:
