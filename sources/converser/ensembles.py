@@ -17,7 +17,7 @@ import frigid
 from typing_extensions import Self
 
 from .arguments import ArgumentsGate, Strictness
-from .collecting import pause_collector
+from .collecting import ease_collector
 from .costs import estimate_tokens
 from .events import Announce, ServerStateChanged, ToolsChanged
 from .exceptions import InvokerAbsence, NameConflict, SchemaInvalidity
@@ -159,8 +159,8 @@ class Ensemble:
         """Lists the tools again and swaps the invokers at once, so that nobody sees half a set."""
         if (connection := self.connection) is None:
             return
-        tools = await connection.list_tools()
-        with pause_collector():
+        with ease_collector():
+            tools = await connection.list_tools()
             self._adopt([(tool, partial(_call_tool, connection, tool.name)) for tool in tools])
 
     def remember(self, tools: Iterable[Tool]) -> None:

@@ -23,7 +23,6 @@ Definition = dict[str, Any]
 """A tool as it stands on the wire, where it keeps the rules of the protocol."""
 
 Take = Callable[[list[Definition]], None]
-"""Takes the tools out of a page, which is then of no more use."""
 
 PAGES_MAX = 1_000
 TOOLS_MAX = 100_000

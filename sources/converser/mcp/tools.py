@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from ..collecting import pause_collector
 from ..exceptions import SchemaInvalidity
 from ..hygiene import clean_text
 from ..immutables import EMPTY, FrozenDictionary, freeze
@@ -33,21 +32,16 @@ class Interpreter:
         """The tools that a model may use, each name once."""
         return tuple(self._kept.values())
 
-    def take(self, page: list[Definition]) -> None:
-        """Takes the tools out of a page; what is left out is told."""
-        with pause_collector():
-            for tool in page:
-                self._take(tool)
-            page.clear()  # so that the collector never sees them
-
-    def _take(self, tool: Definition) -> None:
-        name: str = tool["name"]
-        if name in self._kept:
-            self._report(f"Tool {_show(name)} is listed twice; the first one is used.")
-        elif (reason := _find_hindrance(tool)) is not None:
-            self._report(f"Tool {_show(name)} was left out: {reason}.")
-        else:
-            self._kept[name] = interpret_tool(tool)
+    def take(self, page: Iterable[Definition]) -> None:
+        """Takes the tools of a page; what is left out is told."""
+        for tool in page:
+            name: str = tool["name"]
+            if name in self._kept:
+                self._report(f"Tool {_show(name)} is listed twice; the first one is used.")
+            elif (reason := _find_hindrance(tool)) is not None:
+                self._report(f"Tool {_show(name)} was left out: {reason}.")
+            else:
+                self._kept[name] = interpret_tool(tool)
 
 
 def interpret_tool(tool: Definition) -> Tool:
