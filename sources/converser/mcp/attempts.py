@@ -21,10 +21,10 @@ class Attempts:
 
     __slots__ = ("_begun", "_context", "_doubt", "_patience", "count")
 
-    def __init__(self, context: Context, patience: Patience) -> None:
+    def __init__(self, context: Context, patience: Patience, begun: float) -> None:
         self._context = context
         self._patience = patience
-        self._begun = time.monotonic()
+        self._begun = begun
         self._doubt: MCPFailure | None = None
         self.count = 0
         """How many have failed, and are made up for by another one."""

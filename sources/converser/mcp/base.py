@@ -173,19 +173,22 @@ class SessionClient(ABC):
         self, name: str, arguments: Mapping[str, Any], *, context: Context = NO_CONTEXT
     ) -> InvocationResult:
         """Calls a tool; a call that was lost is repeated only where that is surely harmless."""
-        attempts = Attempts(context, self._patience)
+        begun, attempts = time.monotonic(), None
         while True:
             site = self._site("call", name, context.timeout)
             if (session := self._connection.session) is None:
+                attempts = attempts or Attempts(context, self._patience, begun)
                 session = await self._reach(site, attempts)
                 site = self._site("call", name, context.timeout)  # quotes the new process
             try:
-                result = await self.caller.call(session, site, dict(arguments), attempts.left)
+                left = context if attempts is None else attempts.left
+                result = await self.caller.call(session, site, dict(arguments), left)
                 break
             except MCPFailure:
                 raise
             except Exception as failure:
                 translated = self._translate(failure, site, session)
+                attempts = attempts or Attempts(context, self._patience, begun)
                 if not await self._prepare_repeat(failure, translated, attempts):
                     raise attempts.judge(translated) from failure
                 attempts.follow(translated)
