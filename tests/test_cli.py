@@ -66,8 +66,8 @@ def test_help_names_the_commands_and_loads_no_mcp(tmp_path: Path) -> None:
     for command in ("tools", "call", "stubs", "--trace", "--version"):
         assert command in ended.stdout
     loaded = {line.rpartition("|")[2].strip() for line in ended.stderr.splitlines()}
-    assert "converser.cli" in loaded
-    assert not {"mcp", "pydantic", "jsonschema_rs"} & loaded
+    assert "converser.cli.program" in loaded
+    assert not {"mcp", "pydantic", "jsonschema_rs", "frigid"} & loaded
 
 
 def test_tools_are_listed_a_line_each_in_a_pipe(project: Path) -> None:

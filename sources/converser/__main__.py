@@ -12,7 +12,7 @@ _LIBRARIES = ("cyclopts", "rich")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line, and gives the exit code."""
     try:
-        from .cli import run
+        from .cli.program import run
     except ModuleNotFoundError as failure:
         if failure.name is None or failure.name.partition(".")[0] not in _LIBRARIES:
             raise

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options that commands share, and the configuration behind them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from ..configuration import Configuration, MCPServer, load_configuration
+from ..configuration.mistakes import nearest
+from ..exceptions import ConfigurationFailure
+from .screen import complain
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What every command that reads the configuration takes."""
+
+    config: Annotated[
+        Path | None,
+        Parameter(help="Read this file. Else: converser.toml here or in a parent, and the user's."),
+    ] = None
+
+    def load(self) -> Configuration:
+        """Reads the configuration, and tells what is odd about it."""
+        path = self.config
+        configuration = load_configuration() if path is None else load_configuration(path)
+        for words in configuration.remarks:
+            complain(words)
+        return configuration
+
+
+DEFAULTS = Options()
+
+
+def find_server(configuration: Configuration, name: str) -> MCPServer:
+    """A server by its name; a name that is not there is told with those that are."""
+    if (server := configuration.servers.get(name)) is not None:
+        return server
+    known = ", ".join(configuration.servers) or "none"
+    files = ", ".join(str(source.path) for source in configuration.files)
+    guess = nearest(name, configuration.servers)
+    add = f"Add [mcp.{name}] to {files or 'converser.toml'}."
+    raise ConfigurationFailure(
+        f"No server {name!r} is configured; known: {known}.",
+        remedy=f"Did you mean {guess!r}? Or {add[0].lower()}{add[1:]}" if guess else add,
+    )

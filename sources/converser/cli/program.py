@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the command line begins: the commands, each loaded when it is used, and how each ends."""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+from cyclopts import App, CycloptsError, Group, Parameter
+
+from .. import __version__
+from .exits import ExitCode
+
+_EPILOGUE = "Exit codes: " + ", ".join(
+    f"{code.value} {code.name.lower().replace('_', ' ')}" for code in ExitCode
+)
+_TOOLS = Group("Servers and tools", sort_key=2)
+
+app = App(
+    name="converser",
+    help="Look at the tools of MCP servers, call them, and write typed stubs for them.",
+    help_epilogue=_EPILOGUE,
+    version=__version__,
+    version_flags="--version",
+)
+
+
+def _register(group: Group, room: str, name: str, words: str) -> None:
+    """Adds a command by the path of its function, which is imported only when it is used."""
+    app.command(f"converser.cli.{room}", name=name, help=words, group=group)
+
+
+_register(_TOOLS, "tools:tools", "tools", "List the tools of one server, or of all.")
+_register(_TOOLS, "calls:call", "call", "Call a tool without any model.")
+_register(_TOOLS, "stubs:stubs", "stubs", "Write a Python module with typed access to a server.")
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Runs one command; whatever happens becomes an exit code and a message for people."""
+    try:
+        code = app.meta(arguments, exit_on_error=False, result_action="return_value")
+    except CycloptsError:  # it has printed itself
+        return ExitCode.USAGE
+    return code or ExitCode.SUCCESS
+
+
+@app.meta.default
+def _launch(
+    *tokens: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)],
+    trace: Annotated[bool, Parameter(negative=(), help="Show where a failure came from.")] = False,
+) -> int | None:
+    # A library that logs a traceback is no more welcome than one that raises it; and below
+    # warnings, libraries log URLs and arguments, secrets and all.
+    logging.basicConfig(level=logging.WARNING if trace else logging.CRITICAL + 1)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        code: int | None = app(tokens, exit_on_error=False, result_action="return_value")
+        sys.stdout.flush()
+    except CycloptsError:
+        raise
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has left; the interpreter must not complain when it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.SUCCESS
+    except Exception as failure:
+        return _report(failure, trace=trace)
+    return code
+
+
+def _report(failure: Exception, *, trace: bool) -> int:
+    from ..hygiene import clean_text
+    from .screen import report
+
+    if trace:
+        import traceback
+
+        sys.stderr.write(clean_text("".join(traceback.format_exception(failure))))
+    return report(failure)
