@@ -6,33 +6,15 @@ from __future__ import annotations
 import ast
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import converser
 from tests.servers.processes import awkward_command
+from tests.terminals import run
 
-DEADLINE = 120.0
 EVIL = "\x1b]0;owned\x07\x1b[2Jplain\u202e"
-
-
-def run(
-    *arguments: str | Path, cwd: Path, environment: dict[str, str] | None = None
-) -> subprocess.CompletedProcess[str]:
-    home = {"HOME": str(cwd), "XDG_CONFIG_HOME": str(cwd / "nowhere"), "COLUMNS": "100"}
-    return subprocess.run(
-        [sys.executable, "-m", "converser", *map(str, arguments)],
-        cwd=cwd,
-        env={**os.environ, **home, "PYTHONIOENCODING": "utf-8", **(environment or {})},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=DEADLINE,
-        check=False,
-    )
 
 
 @pytest.fixture

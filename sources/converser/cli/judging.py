@@ -29,12 +29,18 @@ class Misuse(ConverserFailure):
     """The command line itself makes no sense."""
 
 
+class Distrust(ConverserFailure):
+    """The user did not approve what a file of configuration would do."""
+
+
 def judge(failure: Exception) -> ExitCode:
     """The exit code that tells this failure from others."""
     if isinstance(failure, ToolExecutionFailure):
         if isinstance(failure.__cause__, MCPFailure) and failure.outcome is Outcome.TOOL_ERROR:
             return judge(failure.__cause__)
         return _BY_OUTCOME[failure.outcome]
+    if isinstance(failure, Distrust):
+        return ExitCode.REFUSED
     if isinstance(failure, MCPTimeoutFailure):
         return ExitCode.TIMED_OUT
     if isinstance(failure, MCPExecutionFailure):

@@ -13,6 +13,7 @@ from ..configuration import Configuration, MCPServer, load_configuration
 from ..configuration.mistakes import nearest
 from ..exceptions import ConfigurationFailure
 from .screen import complain
+from .trust import check_trust
 
 
 @Parameter(name="*")
@@ -25,8 +26,19 @@ class Options:
         Parameter(help="Read this file. Else: converser.toml here or in a parent, and the user's."),
     ] = None
 
+    trust: Annotated[
+        bool,
+        Parameter(negative=(), help="Obey the project's file in this run without being asked."),
+    ] = False
+
     def load(self) -> Configuration:
-        """Reads the configuration, and tells what is odd about it."""
+        """Reads the configuration, if the user approves what it would do; the way for all commands."""
+        configuration = self.read()
+        check_trust(configuration, given=self.trust)
+        return configuration
+
+    def read(self) -> Configuration:
+        """Reads the configuration, and tells what is odd about it; none of it may be obeyed yet."""
         path = self.config
         configuration = load_configuration() if path is None else load_configuration(path)
         for words in configuration.remarks:

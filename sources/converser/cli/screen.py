@@ -27,10 +27,10 @@ def say(words: object = "") -> None:
     sys.stdout.write(f"{clean_text(str(words))}\n")
 
 
-def complain(words: object) -> None:
+def complain(words: object, *, style: str = "yellow") -> None:
     """Says something on standard error, where it harms no output."""
     console = Console(stderr=True, highlight=False, soft_wrap=True)
-    console.print(Text(clean_text(str(words)), style="yellow"))
+    console.print(Text(clean_text(str(words)), style=style))
 
 
 def report(failure: Exception) -> ExitCode:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os.path
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,7 +15,7 @@ from converser.immutables import FrozenDictionary, freeze
 
 from .foreign import read_foreign
 from .mistakes import Mistake, create_failure, printable
-from .readings import Reading, Source
+from .readings import Reading, Source, hash_content
 from .servers import MCPServer
 from .toml import read_toml
 
@@ -105,6 +105,7 @@ def _read(source: Source) -> Reading:
         )
     if len(data) > _SIZE_LIMIT:
         return _refuse(source, "the file is larger than 16 mebibytes.")
+    source = replace(source, digest=hash_content(data))
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as failure:
@@ -136,7 +137,7 @@ def _merge(readings: Sequence[Reading]) -> Configuration:
             tables[key] = {**cast("dict[str, Any]", table), **tables.get(key, {})}
     return Configuration(
         servers=FrozenDictionary(servers),
-        files=tuple(reading.source for reading in readings),
+        files=tuple(replace(reading.source, tables=reading.tables) for reading in readings),
         tables=freeze(tables),
         remarks=tuple(remarks),
     )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,6 +37,15 @@ class Source:
 
     path: Path
     scope: Scope
+    digest: str = ""
+    """A hash over the bytes that were read, once they were."""
+    tables: Mapping[str, Any] = field(default_factory=FrozenDictionary, repr=False)
+    """The tables of this file alone that are not of servers; may hold secrets."""
+
+
+def hash_content(content: bytes) -> str:
+    """The hash by which the content of a file is known."""
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
