@@ -34,12 +34,14 @@ from .turns import (
     STOP_FILTERED,
     STOP_LENGTH,
     Call,
+    Concession,
     Controls,
     Provider,
     Transcript,
     TurnCompleted,
     TurnRequest,
     find_capabilities,
+    holds_answer,
     interpret_arguments,
 )
 
@@ -66,6 +68,7 @@ class Loop:
     _answers: tuple[Any, ...] = ()
     _flaw: str = ""
     _repairs: int = 0
+    _instructed: bool = False
     _view: Transcript = field(default_factory=Transcript)
     _scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
 
@@ -75,8 +78,6 @@ class Loop:
         reason = StopReason.TIME_LIMIT
         seconds = self.limits.seconds
         deadline = math.inf if seconds is None else anyio.current_time() + seconds
-        if self.form is not None and not find_capabilities(self.provider).answer_schema:
-            self.transcript.append(user(self.form.instruct()))
         with anyio.CancelScope(deadline=deadline) as self._scope:
             reason = await self._alternate()
         reply = Reply(
@@ -124,25 +125,39 @@ class Loop:
         if self._repairs >= self.limits.answer_repairs:
             return StopReason.ANSWER_INVALID
         self._repairs += 1
-        self.transcript.append(user(f"Your answer cannot be used. {self._flaw}\n{_MEND}"))
+        # A server may take a schema, and not care: then the model has not heard of it yet.
+        mend = _MEND if self._instructed else self.form.instruct()
+        self._instructed = True
+        self.transcript.append(user(f"Your answer cannot be used. {self._flaw}\n{mend}"))
         return None
 
     def _prepare(self) -> None:
         """Settles what the model sees in the next turn: the conversation, and its tools."""
         capabilities = find_capabilities(self.provider)
+        if self.form is not None and not self._instructed and not self._is_held(self.form):
+            self.transcript.append(user(self.form.instruct()))
+            self._instructed = True
         self._view = digest(
             self.transcript,
             budget=find_smaller(self.limits.result_budget, capabilities.result_budget),
             vision=capabilities.vision,
             reader=self.toolbox.name_reader(),
         )
-        self.toolbox.survey(self._view)
+        self.toolbox.survey(self._view, defers=capabilities.deferral)
+
+    def _is_held(self, form: AnswerForm) -> bool:
+        """Whether the provider sees to the form of the answer, so that the model need not be told."""
+        return holds_answer(self.provider, form.schema, tools=self.toolbox.has_tools)
 
     async def _ask(self) -> TurnCompleted:
         """Lets the provider take one turn."""
         self.announce(MessageStarted(turn=self._turns, model=self.provider.name))
         try:
-            completed = await self._take_turn()
+            try:
+                completed = await self._take_turn()
+            except Concession:
+                self._prepare()
+                completed = await self._take_turn()
         except ConverserFailure as failure:
             self.announce(MessageFailed(turn=self._turns, failure=failure))
             raise
@@ -158,11 +173,14 @@ class Loop:
 
     async def _take_turn(self) -> TurnCompleted:
         """Passes deltas on; only a stream that says that it is complete counts."""
+        form = self.form
         request = TurnRequest(
             canisters=self._view,
             invokers=self.toolbox.invokers,
             controls=self.controls,
-            answer_schema=self.form.schema if self.form else None,
+            answer_schema=form.schema if form is not None and self._is_held(form) else None,
+            search=self.toolbox.search,
+            found=self.toolbox.found,
         )
         async with aclosing(self.provider.stream_turn(request)) as items:
             async for item in items:

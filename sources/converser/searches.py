@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
+from .canisters import ResultCanister
 from .invokers import Invoker
 
 if TYPE_CHECKING:
@@ -84,6 +85,13 @@ def search_tools(indexes: Sequence[ToolIndex], query: str, limit: int) -> list[s
                 scores[position] = scores.get(position, 0.0) + rarities[word] * share
         best.extend((-score, order, at, index.names[at]) for at, score in scores.items())
     return [name for *_, name in heapq.nsmallest(limit, best)]
+
+
+def read_found(result: ResultCanister) -> list[str]:
+    """The tools that a search told of; a conversation may come from anywhere, so nothing is taken for granted."""
+    structured: Any = result.structured
+    found: Any = structured.get("tools") if isinstance(structured, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []  # pyright: ignore[reportUnknownVariableType]
 
 
 def _weigh(word: str, indexes: Sequence[ToolIndex], count: int) -> float:

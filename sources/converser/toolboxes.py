@@ -13,7 +13,7 @@ from .digests import READING_TOOL, Digest
 from .ensembles import Ensemble, gather_invokers
 from .immutables import freeze
 from .invokers import Annotations, Context, Invocable, InvocationResult, Invoker, Tool
-from .searches import index_ensemble, search_tools
+from .searches import index_ensemble, read_found, search_tools
 from .turns import Transcript
 
 _OWN = "converser"
@@ -57,15 +57,31 @@ class Toolbox:
         self._stale = True
         self.invokers: Mapping[str, Invoker] = {}
         """The tools of this turn, as the model sees them."""
+        self.found: Mapping[str, Invoker] = {}
+        """Those of them that results of searches told of, in their order."""
         self.known: Mapping[str, Invoker] = {}
         """All tools that can be called, also those that the model does not see now."""
 
-    def survey(self, view: Transcript) -> None:
-        """Settles the tools for the next turn, given what the model sees of the conversation."""
+    @property
+    def has_tools(self) -> bool:
+        """Whether there are any, our own aside."""
+        self._gather()
+        return bool(self._gathered)
+
+    @property
+    def search(self) -> str:
+        """The name of the tool that searches, where there is need of one."""
+        return "" if self._searcher is None else self._searcher.name
+
+    def survey(self, view: Transcript, *, defers: bool = False) -> None:
+        """Settles the tools for the next turn, given what the model sees of the conversation.
+
+        Where its service defers tools, those that were found stay: they are part of the conversation.
+        """
         self._gather()
         if isinstance(view, Digest) and view.has_more:
             self._offer_reader(view)
-        if self._shelf is not None and self._shelf.absorb(view):
+        if self._shelf is not None and self._shelf.absorb(view, keeps_found=defers):
             self._stale = True
         if self._stale:
             self._compose()
@@ -84,12 +100,14 @@ class Toolbox:
         own = {each.name: each for each in (self._searcher, self._reader) if each is not None}
         self.known = {**self._gathered, **own}
         self.invokers = self.known
-        if self._shelf is not None:
+        self.found = {}
+        if (shelf := self._shelf) is not None:
             pinned, active = (
                 {name: self._gathered[name] for name in names}
-                for names in (self._shelf.pinned, self._shelf.active)
+                for names in (shelf.pinned, shelf.active)
             )
             self.invokers = {**pinned, **own, **active}
+            self.found = {name: each for name, each in active.items() if name in shelf.found}
 
     def _offer_reader(self, view: Digest) -> None:
         """Adds the tool that reads what was left out of results."""
@@ -140,7 +158,8 @@ class Shelf:
     """The tools that are at hand out of many: the pinned ones, and those found or used in a conversation.
 
     It depends on the conversation alone, and grows at its end. Only when it is over the budget, the tools
-    that were not used for longest go, enough of them that this happens seldom.
+    that were not used for longest go, enough of them that this happens seldom. Tools that were found need
+    not go where their definitions are part of the conversation, and so count once.
     """
 
     def __init__(
@@ -149,6 +168,9 @@ class Shelf:
         self.pinned = dict.fromkeys(pinned)
         self.active: dict[str, int] = {}
         """The tools at hand besides, each with the place in the conversation where it was last wanted."""
+        self.found: set[str] = set()
+        """Those of them that a search brought, and not a call by a name known before."""
+        self._keeps_found = False
         self._costs = costs
         self._searcher = searcher
         self._searches: set[str] = set()
@@ -156,9 +178,10 @@ class Shelf:
         self._spent = 0
         self._count = 0
 
-    def absorb(self, view: Transcript) -> bool:
+    def absorb(self, view: Transcript, *, keeps_found: bool = False) -> bool:
         """Takes in what is new in a conversation, and says whether the set is another."""
         before = list(self.active)
+        self._keeps_found = keeps_found
         for canister in view[self._count :]:
             self._count += 1
             if isinstance(canister, InvocationCanister):
@@ -169,22 +192,29 @@ class Shelf:
                 isinstance(canister, ResultCanister)
                 and canister.invocation_identifier in self._searches
             ):
-                self._want(_read_names(canister.structured))
+                names = read_found(canister)
+                self.found.update(name for name in names if name not in self.active)
+                self._want(names)
         return before != list(self.active)
 
     def _want(self, names: Sequence[str]) -> None:
         for name in names:
             if name in self._costs and name not in self.pinned:
-                self._spent += 0 if name in self.active else self._costs[name]
+                is_free = name in self.active or self._stays(name)
+                self._spent += 0 if is_free else self._costs[name]
                 self.active[name] = self._count
         if self._spent > self._room:
             self._clear()
 
+    def _stays(self, name: str) -> bool:
+        return self._keeps_found and name in self.found
+
     def _clear(self) -> None:
         """Keeps what was wanted last, up to half of the room, and all that was wanted just now."""
-        kept: set[str] = set()
+        kept = {name for name in self.active if self._stays(name)}
         self._spent = 0
-        for name in sorted(self.active, key=lambda name: -self.active[name]):
+        others = [name for name in self.active if name not in kept]
+        for name in sorted(others, key=lambda name: -self.active[name]):
             cost = self._costs[name]
             if self.active[name] != self._count and self._spent + cost > self._room / 2:
                 break
@@ -216,9 +246,3 @@ def _describe(invoker: Invoker) -> str:
     words = " ".join(invoker.description.split())
     short = f"{words[:_DESCRIPTION_MAX]}…" if len(words) > _DESCRIPTION_MAX else words
     return f"- {invoker.name}: {short}" if short else f"- {invoker.name}"
-
-
-def _read_names(structured: Any) -> list[str]:
-    """The tools that a search found; a conversation may come from anywhere, so nothing is taken for granted."""
-    found: Any = structured.get("tools") if isinstance(structured, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []  # pyright: ignore[reportUnknownVariableType]

@@ -83,6 +83,20 @@ class TurnRequest:
     controls: Controls = Controls()
     answer_schema: Mapping[str, Any] | None = None
     """What an answer in words shall fit, always an object; only for providers that can see to it."""
+    search: str = ""
+    """The name of our tool that searches for tools, where there are too many to send."""
+    found: Mapping[str, Invoker] = field(default_factory=FrozenDictionary)
+    """Those of the tools that results of searches in this conversation told of, in their order.
+
+    A provider that defers tools lets its service load them there; for others they are tools like all.
+    """
+
+
+class Concession(Exception):
+    """A service refused what a provider asked beyond the plain, and will not be asked for again.
+
+    Raised in place of the first item of a turn, which can then be asked for once more at once.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +126,12 @@ class Capabilities:
     vision: bool = True
     """Whether it sees images; where not, a note stands in the place of each."""
     answer_schema: bool = False
-    """Whether its provider holds answers to a schema; where not, the model is told in words."""
+    """Whether its provider holds answers to a schema; where not, the model is told in words.
+
+    A provider with the method `holds(schema, tools=…)` decides on each schema, beside tools or without.
+    """
+    deferral: bool = False
+    """Whether its service loads tools in the middle of a conversation, where a result tells of them."""
     result_budget: int | None = None
     """Tokens that it should be sent of one result at most, where that is less than the limit given."""
     tools_budget: int | None = None
@@ -143,6 +162,14 @@ def find_capabilities(provider: Provider) -> Capabilities:
     """What a provider says that its model can do."""
     found = getattr(provider, "capabilities", None)
     return found if isinstance(found, Capabilities) else Capabilities()
+
+
+def holds_answer(provider: Provider, schema: Mapping[str, Any], *, tools: bool) -> bool:
+    """Whether a provider itself sees to it that an answer fits a schema."""
+    if not find_capabilities(provider).answer_schema:
+        return False
+    holds: Any = getattr(provider, "holds", None)
+    return holds is None or bool(holds(schema, tools=tools))
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -90,3 +90,6 @@ class GoogleWire(Wire):
     def controls(self, body):
         config = body["generationConfig"]
         return config["temperature"], config["maxOutputTokens"]
+
+    def form(self, body):
+        return body.get("generationConfig", {}).get("responseJsonSchema")

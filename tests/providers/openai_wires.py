@@ -131,6 +131,9 @@ class ResponsesWire(Wire):
     def controls(self, body):
         return body["temperature"], body["max_output_tokens"]
 
+    def form(self, body):
+        return body.get("text", {}).get("format", {}).get("schema")
+
 
 class ChatWire(Wire):
     name = "chat"
@@ -141,6 +144,7 @@ class ChatWire(Wire):
     extras = freeze({"min_p": 0.1})
     keeps_thoughts = False
     shows_images_in_results = False
+    holds_answers_beside_tools = False
 
     def answer(self, text="", calls=(), thought=False, stop=None):
         frames = [self._chunk({"role": "assistant", "content": ""})]
@@ -196,3 +200,6 @@ class ChatWire(Wire):
 
     def controls(self, body):
         return body["temperature"], body["max_tokens"]
+
+    def form(self, body):
+        return body.get("response_format", {}).get("json_schema", {}).get("schema")

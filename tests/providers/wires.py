@@ -28,6 +28,7 @@ class Wire:
     keeps_thoughts = True
     shows_images_in_results = True
     malformed = b'data: {"type": \n\n'
+    holds_answers_beside_tools = True
 
     extras = EMPTY
 
@@ -143,3 +144,6 @@ class AnthropicWire(Wire):
 
     def controls(self, body):
         return body["temperature"], body["max_tokens"]
+
+    def form(self, body):
+        return body.get("output_config", {}).get("format", {}).get("schema")

@@ -4,18 +4,20 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import AsyncGenerator
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..canisters import AssistantCanister, Usage
 from ..contents import TextualContent
 from ..events import TextDelta, ThoughtDelta
-from ..turns import STOP_FILTERED, STOP_LENGTH, Call, Controls, TurnCompleted, TurnItem, TurnRequest
+from ..turns import STOP_FILTERED, STOP_LENGTH, Call, Controls, TurnCompleted, TurnRequest
+from .anthropic_dialect import translate_for_anthropic
 from .anthropic_messages import PROVIDER, AnthropicConversation, mark, mark_last, nativize_tool
-from .failures import Service, describe_place, import_sdk, lack_key
-from .translations import Definitions, Message, Translations
+from .failures import Service, describe_place, find_key, import_sdk, is_since
+from .streaming import Stream, StreamingProvider, join
+from .translations import Message
 
 if TYPE_CHECKING:
     from anthropic.types import RawMessageStreamEvent
@@ -24,6 +26,8 @@ KEY_VARIABLE = "ANTHROPIC_API_KEY"
 TOKENS_MAX = 32_000
 """Tokens of an answer where the controls do not say: the service wants a number."""
 
+_GENERATION = re.compile(r"claude-[a-z]+-(\d+)(?:[-.](\d{1,2})(?!\d))?")
+_DEFERS_SINCE = (4, 5)
 _STOP_REASONS = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -40,8 +44,8 @@ _GROWING = {
 """Which field of a block each kind of delta continues."""
 
 
-class AnthropicProvider:
-    """A model of Anthropic's, or of a server that speaks Messages; nothing is translated twice."""
+class AnthropicProvider(StreamingProvider[AnthropicConversation]):
+    """A model of Anthropic's, or of a server that speaks Messages."""
 
     def __init__(
         self,
@@ -51,62 +55,43 @@ class AnthropicProvider:
         key: str | None = None,
         retries: int = 2,
     ) -> None:
-        self._model = model
+        super().__init__(
+            PROVIDER,
+            model,
+            create=lambda reveals: AnthropicConversation(model, reveals),
+            nativize=nativize_tool,
+            deferral=is_since(model, _GENERATION, _DEFERS_SINCE),
+        )
         sdk = import_sdk("anthropic", "anthropic")
-        if key is None and base_url is None:
-            key = os.environ.get(KEY_VARIABLE)  # It is for Anthropic, and goes nowhere else.
-            if not key:
-                raise lack_key(self.name, f"Set the environment variable {KEY_VARIABLE}.")
+        key = find_key(self.name, key, base_url, KEY_VARIABLE)
         self._client = sdk.AsyncAnthropic(
             api_key=key or "none", base_url=base_url, max_retries=retries
         )
-        self._service = Service(
-            name=self.name,
-            place=describe_place(str(self._client.base_url)),
-            key_variable=KEY_VARIABLE,
-            sdk=sdk,
-        )
-        self._translations = Translations(lambda: AnthropicConversation(model))
-        self._definitions = Definitions(nativize_tool)
+        place = describe_place(str(self._client.base_url))
+        self._service = Service(name=self.name, place=place, key_variable=KEY_VARIABLE, sdk=sdk)
 
-    @property
-    def name(self) -> str:
-        """How messages call it."""
-        return f"{PROVIDER}:{self._model}"
-
-    async def close(self) -> None:
-        """Closes the connections."""
-        await self._client.close()
-
-    async def stream_turn(self, request: TurnRequest) -> AsyncGenerator[TurnItem, None]:
-        """One message; calls are given only after the stop reason has arrived."""
-        answer = _Answer()
-        stream: Any = None
-        try:
-            stream = await self._client.messages.create(**self._compose(request))
-            async with stream:
-                async for event in stream:
-                    for delta in answer.absorb(event):
-                        yield delta
-            completed = answer.complete(self._model)
-        except Exception as failure:
-            begun = stream is not None
-            await self._service.fail(failure, self._model, self._list_models, begun=begun)
-        if not completed.canister.stop_reason:
-            self._service.break_off()
-        yield completed
+    def holds(self, schema: Mapping[str, Any], *, tools: bool) -> bool:
+        """Whether the service holds an answer to this schema: it knows only some."""
+        return super().holds(schema, tools=tools) and translate_for_anthropic(schema) is not None
 
     def _compose(self, request: TurnRequest) -> dict[str, Any]:
-        conversation = self._translations.update(request.canisters)
+        conversation = self._translate(request)
+        tools, deferred = self._definitions.split(request.invokers, self._list_found(request))
         native = {
             "model": self._model,
             "messages": mark_last(conversation.messages),
             "system": mark(conversation.system),
-            "tools": mark(self._definitions.translate(request.invokers)),
+            "tools": [*mark(tools), *({**tool, "defer_loading": True} for tool in deferred)],
             "stream": True,
-            **_nativize_controls(request.controls),
+            **_nativize_controls(request.controls, _compose_format(request.answer_schema)),
         }
         return {key: value for key, value in native.items() if value not in (None, [])}
+
+    async def _open(self, native: dict[str, Any]) -> Stream:
+        return await self._client.messages.create(**native)
+
+    def _expect(self, request: TurnRequest) -> _Answer:
+        return _Answer(self._model)
 
     async def _list_models(self) -> list[str]:
         listing = await self._client.models.list(limit=100)
@@ -120,14 +105,21 @@ def create_provider(
     return AnthropicProvider(model, base_url=base_url, key=key, retries=retries)
 
 
-def _nativize_controls(controls: Controls) -> dict[str, Any]:
+def _compose_format(schema: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Holds the answer to a schema."""
+    if schema is None:
+        return None
+    return {"format": {"type": "json_schema", "schema": translate_for_anthropic(schema)}}
+
+
+def _nativize_controls(controls: Controls, output: dict[str, Any] | None) -> dict[str, Any]:
     """Controls as they are called there; there is no seed.
 
     The SDK has given up the sampling ones, but many models and compatible servers have not.
     """
     sampling = {"temperature": controls.temperature, "top_p": controls.top_p}
     extras = {key: value for key, value in sampling.items() if value is not None}
-    extras |= controls.extras
+    extras |= join(controls.extras, output_config=output)
     return {"max_tokens": controls.tokens_max or TOKENS_MAX, "extra_body": extras or None}
 
 
@@ -142,6 +134,7 @@ def _is_sound(block: Message) -> bool:
 class _Answer:
     """An answer while it comes in, block by block."""
 
+    _asked: str
     _stop_reason: str | None = None
     _blocks: dict[int, Message] = field(default_factory=dict[int, Message])
     _arguments: dict[int, list[str]] = field(default_factory=dict[int, "list[str]"])
@@ -195,8 +188,10 @@ class _Answer:
             if (value := getattr(usage, name, None)) is not None:
                 self._usage[name] = value
 
-    def complete(self, model: str) -> TurnCompleted:
+    def complete(self) -> TurnCompleted | None:
         """The end of the turn; blocks are kept as they came, for this model demands them back."""
+        if not self._stop_reason:
+            return None
         blocks: list[Message] = []
         calls: list[Call] = []
         for index, block in sorted(self._blocks.items()):
@@ -209,13 +204,12 @@ class _Answer:
                 blocks.append({**block, "input": json.loads(written)} if written else block)
         texts = [block["text"] for block in blocks if block["type"] == "text"]
         native = any(block["type"] not in ("text", "tool_use") for block in blocks)
-        reason = self._stop_reason or ""
         canister = AssistantCanister(
             contents=tuple(TextualContent(text=text) for text in texts),
             model=self._model,
-            stop_reason=_STOP_REASONS.get(reason, reason),
+            stop_reason=_STOP_REASONS.get(self._stop_reason, self._stop_reason),
             usage=self._sum_up(),
-            extras={PROVIDER: {"model": model, "blocks": blocks}} if native else {},
+            extras={PROVIDER: {"model": self._asked, "blocks": blocks}} if native else {},
         )
         return TurnCompleted(canister=canister, calls=tuple(calls))
 

@@ -19,7 +19,7 @@ from ..invokers import Invoker
 from ..naming import fit_name
 from .dialects import open_top
 from .openai import describe_content, render_result
-from .translations import Message, Piece, Step, fit_identifier
+from .translations import Message, Piece, Reveals, Step, fit_identifier
 
 PROVIDER = "anthropic"
 _IMAGES = frozenset(("image/jpeg", "image/png", "image/gif", "image/webp"))
@@ -30,8 +30,9 @@ THINKING = ("thinking", "redacted_thinking")
 class AnthropicConversation:
     """A conversation as Messages want it: instructions apart, and the two sides taking turns."""
 
-    def __init__(self, model: str) -> None:
+    def __init__(self, model: str, reveals: Reveals) -> None:
         self._model = model
+        self._reveals = reveals
         self.system: list[Message] = []
         self.messages: list[Message] = []
 
@@ -47,7 +48,8 @@ class AnthropicConversation:
             case DocumentCanister():
                 self._say("user", _nativize_document(piece))
             case ResultCanister():
-                self._say("user", [_nativize_result(piece)])
+                found = self._reveals.tell(piece)
+                self._say("user", [_refer(piece, found) if found else _nativize_result(piece)])
 
     def _say(self, role: str, blocks: Sequence[Message]) -> None:
         if not blocks:
@@ -62,6 +64,8 @@ class AnthropicConversation:
         kept = step.recall(PROVIDER, self._model).get("blocks")
         text = step.assistant.text if step.assistant else ""
         calls = [_nativize_invocation(invocation) for invocation in step.invocations]
+        for invocation in step.invocations:
+            self._reveals.is_search(invocation)  # So that its result is known as one.
         if not isinstance(kept, list):
             return [*_nativize_text(text), *calls]
         blocks: list[Message] = []
@@ -105,6 +109,16 @@ def _nativize_invocation(canister: InvocationCanister) -> Message:
         "id": fit_identifier(canister.identifier),
         "name": fit_name(canister.name),
         "input": canister.arguments,
+    }
+
+
+def _refer(canister: ResultCanister, found: Iterable[Invoker]) -> Message:
+    """The result of a search: references, for which the service puts the definitions."""
+    references = [{"type": "tool_reference", "tool_name": invoker.name} for invoker in found]
+    return {
+        "type": "tool_result",
+        "tool_use_id": fit_identifier(canister.invocation_identifier),
+        "content": references,
     }
 
 

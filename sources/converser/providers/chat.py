@@ -11,12 +11,17 @@ from typing import TYPE_CHECKING, Any, Union
 from ..canisters import Usage
 from ..events import TextDelta, ThoughtDelta
 from ..turns import STOP_FILTERED, STOP_LENGTH, Call, Controls
-from .failures import Service, describe_place, import_sdk, lack_key
+from .failures import Service, describe_place, find_key, import_sdk
 
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletionChunk
 
 KEY_VARIABLE = "OPENAI_API_KEY"
+URL_VARIABLE = "OPENAI_BASE_URL"
+"""Where the SDK looks for another server."""
+_HINT = (
+    "; or give base_url=… for a server of your own, such as http://127.0.0.1:11434/v1 for Ollama"
+)
 _STOP_REASONS = {
     "stop": "stop",
     "tool_calls": "tool-use",
@@ -45,13 +50,7 @@ def connect(
 ) -> tuple[Any, Service]:
     """A client of the SDK, and how messages call the other end; the key is looked for here."""
     sdk = import_sdk("openai", "openai")
-    if key is None and base_url is None:
-        key = os.environ.get(KEY_VARIABLE)  # It is for OpenAI, and goes nowhere else.
-        if not key:
-            remedy = f"Set the environment variable {KEY_VARIABLE}; or give base_url=… for a server"
-            raise lack_key(
-                name, f"{remedy} of your own, such as http://127.0.0.1:11434/v1 for Ollama."
-            )
+    key = find_key(name, key, base_url, KEY_VARIABLE, hint=_HINT)
     # Servers of one's own mostly want no key, but the SDK does.
     client = sdk.AsyncOpenAI(api_key=key or "none", base_url=base_url, max_retries=retries)
     place = describe_place(str(client.base_url))
@@ -64,7 +63,7 @@ class ChatClient:
     def __init__(
         self, name: str, *, base_url: str | None = None, key: str | None = None, retries: int = 2
     ) -> None:
-        self.is_compatible = base_url is not None
+        self.is_compatible = bool(base_url or os.environ.get(URL_VARIABLE))
         self._client, self._service = connect(name, base_url=base_url, key=key, retries=retries)
 
     async def close(self) -> None:

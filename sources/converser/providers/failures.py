@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -110,9 +112,25 @@ def import_sdk(package: str, extra: str) -> Any:
         ) from failure
 
 
-def lack_key(name: str, remedy: str) -> ModelFailure:
-    """A failure that says which variable is missing."""
-    return ModelFailure(f"There is no key for the model {name!r}.", remedy=remedy)
+def find_key(
+    name: str, key: str | None, base_url: str | None, *variables: str, hint: str = ""
+) -> str | None:
+    """The key that was given; or the one in the environment, which is for the service itself and goes nowhere else."""
+    if key is not None or base_url is not None:
+        return key
+    for variable in variables:
+        if found := os.environ.get(variable):
+            return found
+    raise ModelFailure(
+        f"There is no key for the model {name!r}.",
+        remedy=f"Set the environment variable {variables[0]}{hint}.",
+    )
+
+
+def is_since(model: str, pattern: re.Pattern[str], least: tuple[int, int]) -> bool:
+    """Whether the name of a model says that it is of a generation or a later one."""
+    found = pattern.match(model)
+    return found is not None and (int(found[1]), int(found[2] or 0)) >= least
 
 
 def describe_place(url: str) -> str:

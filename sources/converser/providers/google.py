@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import base64
-import os
-from collections.abc import AsyncGenerator
+from collections.abc import Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -13,18 +13,20 @@ from ..canisters import AssistantCanister, Usage
 from ..contents import TextualContent
 from ..events import TextDelta, ThoughtDelta
 from ..exceptions import ModelFailure
-from ..turns import STOP_FILTERED, STOP_LENGTH, Call, Controls, TurnCompleted, TurnItem, TurnRequest
+from ..turns import STOP_FILTERED, STOP_LENGTH, Call, Controls, TurnCompleted, TurnRequest
 from .failures import (
     CANNOT_BE_REACHED,
     TRY_AGAIN,
     Service,
     describe_place,
+    find_key,
     import_sdk,
-    lack_key,
     tell_refused_key,
 )
-from .google_contents import PROVIDER, GoogleConversation, nativize_tool
-from .translations import Definitions, Message, Translations
+from .gemini_dialect import translate_for_gemini
+from .google_contents import PROVIDER, GoogleConversation, is_recent, nativize_tool
+from .streaming import Stream, StreamingProvider
+from .translations import Message
 
 if TYPE_CHECKING:
     from google.genai.types import GenerateContentResponse, Part
@@ -42,8 +44,8 @@ _UNREACHABLE = frozenset(("ConnectError", "ClientConnectorError", "ConnectTimeou
 _RETRY_DELAY = 0.5
 
 
-class GoogleProvider:
-    """A model of Google's; nothing is translated twice."""
+class GoogleProvider(StreamingProvider[GoogleConversation]):
+    """A model of Google's."""
 
     def __init__(
         self,
@@ -53,67 +55,47 @@ class GoogleProvider:
         key: str | None = None,
         retries: int = 2,
     ) -> None:
-        self._model = model
+        super().__init__(
+            PROVIDER, model, create=lambda _: GoogleConversation(model), nativize=nativize_tool
+        )
         sdk = import_sdk("google.genai", "google")
-        if key is None and base_url is None:
-            found = (os.environ.get(name) for name in _KEY_VARIABLES)
-            key = next(filter(None, found), None)  # It is for Google, and goes nowhere else.
-            if key is None:
-                raise lack_key(self.name, f"Set the environment variable {KEY_VARIABLE}.")
+        key = find_key(self.name, key, base_url, *_KEY_VARIABLES)
         retry = {"attempts": retries + 1, "initial_delay": _RETRY_DELAY}
         options: dict[str, Any] = {"base_url": base_url or _PLACE, "retry_options": retry}
         self._client = sdk.Client(vertexai=False, api_key=key or "none", http_options=options)
         self._errors = import_sdk("google.genai.errors", "google")
-        self._service = Service(
-            name=self.name,
-            place=describe_place(base_url or _PLACE),
-            key_variable=KEY_VARIABLE,
-            sdk=sdk,
-        )
-        self._translations = Translations(lambda: GoogleConversation(model))
-        self._definitions = Definitions(nativize_tool)
+        place = describe_place(base_url or _PLACE)
+        self._service = Service(name=self.name, place=place, key_variable=KEY_VARIABLE, sdk=sdk)
 
-    @property
-    def name(self) -> str:
-        """How messages call it."""
-        return f"{PROVIDER}:{self._model}"
+    def holds(self, schema: Mapping[str, Any], *, tools: bool) -> bool:
+        """Whether the service holds an answer to this schema: older models do not beside tools."""
+        return super().holds(schema, tools=tools) and (not tools or is_recent(self._model))
 
     async def close(self) -> None:
         """Closes the connections."""
         await self._client.aio.aclose()
 
-    async def stream_turn(self, request: TurnRequest) -> AsyncGenerator[TurnItem, None]:
-        """One answer; calls are given only after the finish reason has arrived."""
-        answer = _Answer(self._service)
-        stream: Any = None
-        begun = False
-        try:
-            stream = await self._client.aio.models.generate_content_stream(**self._compose(request))
-            async for chunk in stream:
-                begun = True
-                for delta in answer.absorb(chunk):
-                    yield delta
-            completed = answer.complete(self._model)
-        except Exception as failure:
-            await self._fail(failure, begun=begun)
-        finally:
-            if stream is not None:
-                await stream.aclose()
-        if completed is None:
-            self._service.break_off()
-        yield completed
-
     def _compose(self, request: TurnRequest) -> dict[str, Any]:
-        conversation = self._translations.update(request.canisters)
+        conversation = self._translate(request)
         tools = self._definitions.translate(request.invokers)
         config = {
             "system_instruction": conversation.system or None,
             "tools": [{"function_declarations": tools}] if tools else None,
             "automatic_function_calling": {"disable": True},
+            **_compose_format(request.answer_schema),
             **_nativize_controls(request.controls),
         }
         config = {key: value for key, value in config.items() if value is not None}
         return {"model": self._model, "contents": conversation.contents, "config": config}
+
+    async def _open(self, native: dict[str, Any]) -> Stream:
+        return aclosing(await self._client.aio.models.generate_content_stream(**native))
+
+    def _expect(self, request: TurnRequest) -> _Answer:
+        return _Answer(self._service, self._model)
+
+    def _read_status(self, failure: Exception) -> int | None:
+        return getattr(failure, "code", None)
 
     async def _fail(self, failure: Exception, *, begun: bool) -> NoReturn:
         if isinstance(failure, ModelFailure):
@@ -121,7 +103,7 @@ class GoogleProvider:
         if isinstance(failure, self._errors.APIError):
             await self._fail_status(failure)
         families = {family.__name__ for family in type(failure).__mro__}
-        if not begun and families & _UNREACHABLE:
+        if families & _UNREACHABLE:
             words, remedy = CANNOT_BE_REACHED
             raise ModelFailure(f"{self._service.who} {words}", remedy=remedy) from failure
         self._service.break_off(failure)
@@ -157,6 +139,14 @@ def create_provider(
     return GoogleProvider(model, base_url=base_url, key=key, retries=retries)
 
 
+def _compose_format(schema: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Holds the answer to a schema."""
+    if schema is None:
+        return {}
+    native = translate_for_gemini(schema)
+    return {"response_mime_type": "application/json", "response_json_schema": native}
+
+
 def _nativize_controls(controls: Controls) -> dict[str, Any]:
     extras = dict(controls.extras)
     return {
@@ -173,6 +163,7 @@ class _Answer:
     """An answer while it comes in, part by part."""
 
     _service: Service
+    _asked: str
     _reason: str | None = None
     _parts: list[Message] = field(default_factory=list[Message])
     _calls: list[Call] = field(default_factory=list[Call])
@@ -224,7 +215,7 @@ class _Answer:
             return []
         return [ThoughtDelta(text=text) if part.thought else TextDelta(text=text)]
 
-    def complete(self, model: str) -> TurnCompleted | None:
+    def complete(self) -> TurnCompleted | None:
         """The end of the turn, or None where it has not come."""
         if self._reason is None:
             return None
@@ -242,6 +233,6 @@ class _Answer:
             model=self._model,
             stop_reason=reason or self._reason.lower(),
             usage=self._usage,
-            extras={PROVIDER: {"model": model, "parts": self._parts}} if native else {},
+            extras={PROVIDER: {"model": self._asked, "parts": self._parts}} if native else {},
         )
         return TurnCompleted(canister=canister, calls=tuple(self._calls))

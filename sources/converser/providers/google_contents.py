@@ -30,13 +30,18 @@ _UNSIGNED = b"skip_thought_signature_validator"
 """What the service takes in the place of a signature, for a call that another model made."""
 
 
+def is_recent(model: str) -> bool:
+    """Whether a model is of the third generation or a later one, which can do more."""
+    found = _GENERATION.search(model)
+    return found is None or int(found[1]) >= 3
+
+
 class GoogleConversation:
     """A conversation as Gemini wants it: instructions apart, the results of a turn together."""
 
     def __init__(self, model: str) -> None:
         self._model = model
-        found = _GENERATION.search(model)
-        self._is_recent = found is None or int(found[1]) >= 3
+        self._is_recent = is_recent(model)
         self._names: dict[str, str] = {}
         self.system: list[Message] = []
         self.contents: list[Message] = []

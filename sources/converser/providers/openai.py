@@ -31,10 +31,11 @@ from ..contents import (
 )
 from ..exceptions import ModelFailure
 from ..invokers import Invoker
-from ..turns import Provider, Transcript, TurnCompleted, TurnItem, TurnRequest
-from .chat import ChatClient, ChatCompleted
-
-Message = dict[str, Any]
+from ..turns import Capabilities, Provider, Transcript, TurnCompleted, TurnItem, TurnRequest
+from .chat import URL_VARIABLE, ChatClient, ChatCompleted
+from .dialects import is_strict
+from .streaming import Concessions
+from .translations import Definitions, Message
 
 OLLAMA_URL = "http://127.0.0.1:11434/v1"
 LLAMACPP_URL = "http://127.0.0.1:8080/v1"
@@ -42,7 +43,9 @@ LMSTUDIO_URL = "http://127.0.0.1:1234/v1"
 
 
 class OpenAIProvider:
-    """A model behind Chat Completions; each canister and each set of tools is translated once."""
+    """A model behind Chat Completions; each canister and each tool is translated once."""
+
+    capabilities = Capabilities(answer_schema=True)
 
     def __init__(
         self,
@@ -57,13 +60,20 @@ class OpenAIProvider:
         self._label = label
         self._client = ChatClient(self.name, base_url=base_url, key=key, retries=retries)
         self._translations: WeakKeyDictionary[Transcript, _Translation] = WeakKeyDictionary()
-        self._invokers: Mapping[str, Invoker] | None = None
-        self._tools: Sequence[Message] = ()
+        self._definitions = Definitions(nativize_tool)
+        self._concessions = Concessions()
 
     @property
     def name(self) -> str:
         """How messages call it."""
         return f"{self._label}:{self._model}"
+
+    def holds(self, schema: Mapping[str, Any], *, tools: bool) -> bool:
+        """Whether the service holds an answer to this schema.
+
+        Many a compatible server would then have the model write nothing else, and so call no tools.
+        """
+        return self._concessions.holds(schema) and not (tools and self._client.is_compatible)
 
     async def close(self) -> None:
         """Closes the connections."""
@@ -74,13 +84,25 @@ class OpenAIProvider:
         messages = self._translations.setdefault(request.canisters, _Translation()).update(
             request.canisters
         )
-        if request.invokers is not self._invokers:
-            self._invokers = request.invokers
-            self._tools = [nativize_tool(invoker) for invoker in request.invokers.values()]
-        stream = self._client.stream(self._model, messages, self._tools, request.controls)
-        async with aclosing(stream):
-            async for item in stream:
-                yield compose_turn(item) if isinstance(item, ChatCompleted) else item
+        tools = self._definitions.translate(request.invokers)
+        form = _compose_format(request.answer_schema)
+        stream = self._client.stream(self._model, messages, tools, request.controls, **form)
+        try:
+            async with aclosing(stream):
+                async for item in stream:
+                    self._concessions.settle()
+                    yield compose_turn(item) if isinstance(item, ChatCompleted) else item
+        except ModelFailure as failure:
+            self._concessions.concede(getattr(failure.__cause__, "status_code", None), request)
+            raise
+
+
+def _compose_format(schema: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Holds the answer to a schema: to the letter where strict mode takes it as it is."""
+    if schema is None:
+        return {}
+    form = {"name": "answer", "schema": dict(schema), "strict": is_strict(schema)}
+    return {"response_format": {"type": "json_schema", "json_schema": form}}
 
 
 def create_provider(
@@ -96,7 +118,7 @@ def create_provider(
     `api` ("responses" or "chat") chooses otherwise.
     """
     if api is None:
-        elsewhere = base_url or os.environ.get("OPENAI_BASE_URL")
+        elsewhere = base_url or os.environ.get(URL_VARIABLE)
         api = "chat" if elsewhere else "responses"
     if api == "responses":
         from .responses import ResponsesProvider

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,28 +16,33 @@ from ..turns import (
     STOP_FILTERED,
     STOP_LENGTH,
     Call,
-    Capabilities,
     Controls,
     TurnCompleted,
-    TurnItem,
     TurnRequest,
 )
 from .chat import connect
 from .dialects import is_strict, open_top
-from .failures import TRY_AGAIN, Service
-from .responses_items import PROVIDER, ResponsesConversation, nativize_tool
-from .translations import Definitions, Message, Translations
+from .failures import TRY_AGAIN, Service, is_since
+from .responses_items import (
+    PROVIDER,
+    ResponsesConversation,
+    is_call,
+    nativize_search,
+    nativize_tool,
+)
+from .streaming import Stream, StreamingProvider, join
+from .translations import Message
 
 if TYPE_CHECKING:
     from openai.types.responses import Response, ResponseStreamEvent
 
+_GENERATION = re.compile(r"gpt-(\d+)(?:\.(\d+))?")
+_DEFERS_SINCE = (5, 4)
 _STOP_REASONS = {"max_output_tokens": STOP_LENGTH, "content_filter": STOP_FILTERED}
 
 
-class ResponsesProvider:
-    """A model behind Responses; nothing is kept at the service, and nothing is translated twice."""
-
-    capabilities = Capabilities(answer_schema=True)
+class ResponsesProvider(StreamingProvider[ResponsesConversation]):
+    """A model behind Responses; nothing is kept at the service."""
 
     def __init__(
         self,
@@ -46,52 +52,41 @@ class ResponsesProvider:
         key: str | None = None,
         retries: int = 2,
     ) -> None:
-        self._model = model
+        super().__init__(
+            PROVIDER,
+            model,
+            create=lambda reveals: ResponsesConversation(model, reveals),
+            nativize=nativize_tool,
+            deferral=is_since(model, _GENERATION, _DEFERS_SINCE),
+        )
         self._client, self._service = connect(
             self.name, base_url=base_url, key=key, retries=retries
         )
-        self._translations = Translations(lambda: ResponsesConversation(model))
-        self._definitions = Definitions(nativize_tool)
-
-    @property
-    def name(self) -> str:
-        """How messages call it."""
-        return f"{PROVIDER}:{self._model}"
-
-    async def close(self) -> None:
-        """Closes the connections."""
-        await self._client.close()
-
-    async def stream_turn(self, request: TurnRequest) -> AsyncGenerator[TurnItem, None]:
-        """One response; calls are given only after the service has said that it is complete."""
-        answer = _Answer(self._service)
-        stream: Any = None
-        try:
-            stream = await self._client.responses.create(**self._compose(request))
-            async with stream:
-                async for event in stream:
-                    for delta in answer.absorb(event):
-                        yield delta
-            completed = answer.complete(self._model)
-        except Exception as failure:
-            begun = stream is not None
-            await self._service.fail(failure, self._model, self._list_models, begun=begun)
-        if completed is None:
-            self._service.break_off()
-        yield completed
 
     def _compose(self, request: TurnRequest) -> dict[str, Any]:
         native = {
             "model": self._model,
-            "input": self._translations.update(request.canisters).items,
-            "tools": self._definitions.translate(request.invokers) or None,
+            "input": self._translate(request).items,
+            "tools": self._compose_tools(request) or None,
             "stream": True,
             "store": False,
             "include": ["reasoning.encrypted_content"],
-            "text": _compose_format(request.answer_schema),
-            **_nativize_controls(request.controls),
+            **_nativize_controls(request.controls, _compose_format(request.answer_schema)),
         }
         return {key: value for key, value in native.items() if value is not None}
+
+    def _compose_tools(self, request: TurnRequest) -> list[Message]:
+        """The tools; where the service loads some later, without those, and our search as its own."""
+        if not self._concessions.deferral or not request.search:
+            return self._definitions.translate(request.invokers)
+        tools, _ = self._definitions.split(request.invokers, request.found)
+        return [nativize_search(tool) if tool["name"] == request.search else tool for tool in tools]
+
+    async def _open(self, native: dict[str, Any]) -> Stream:
+        return await self._client.responses.create(**native)
+
+    def _expect(self, request: TurnRequest) -> _Answer:
+        return _Answer(self._service, self._model, request.search)
 
     async def _list_models(self) -> list[str]:
         listing = await self._client.models.list()
@@ -108,13 +103,13 @@ def _compose_format(schema: Mapping[str, Any] | None) -> dict[str, Any] | None:
     return {"format": form}
 
 
-def _nativize_controls(controls: Controls) -> dict[str, Any]:
+def _nativize_controls(controls: Controls, text: dict[str, Any] | None) -> dict[str, Any]:
     """Controls as they are called there; there is no seed."""
     return {
         "temperature": controls.temperature,
         "top_p": controls.top_p,
         "max_output_tokens": controls.tokens_max,
-        "extra_body": dict(controls.extras) or None,
+        "extra_body": join(controls.extras, text=text) or None,
     }
 
 
@@ -123,6 +118,8 @@ class _Answer:
     """An answer while it comes in, item by item."""
 
     _service: Service
+    _asked: str
+    _search: str
     _response: Response | None = None
     _items: dict[int, Any] = field(default_factory=dict[int, Any])
 
@@ -151,16 +148,20 @@ class _Answer:
             f"{self._service.who} answered with an error: {words}.", remedy=TRY_AGAIN
         )
 
-    def complete(self, model: str) -> TurnCompleted | None:
+    def complete(self) -> TurnCompleted | None:
         """The end of the turn, or None where it has not come."""
         if (response := self._response) is None:
             return None
         items: list[Any] = [self._items[index] for index in sorted(self._items)]
         items = items or list(response.output)
         calls = tuple(
-            Call(name=item.name, arguments=item.arguments, identifier=item.call_id)
+            Call(
+                name=self._search if item.type == "tool_search_call" else item.name,
+                arguments=item.arguments,
+                identifier=item.call_id,
+            )
             for item in items
-            if item.type == "function_call"
+            if is_call(item.to_dict())
         )
         parts = [part for item in items if item.type == "message" for part in item.content]
         texts = [part.text if part.type == "output_text" else part.refusal for part in parts]
@@ -170,16 +171,20 @@ class _Answer:
             model=response.model,
             stop_reason=STOP_FILTERED if refused else _find_reason(response, bool(calls)),
             usage=_sum_up(response),
-            extras=_keep_all(items, model),
+            extras=_keep_all(items, self._asked),
         )
         return TurnCompleted(canister=canister, calls=calls)
 
 
 def _keep_all(items: list[Any], model: str) -> dict[str, Any]:
     """What this model demands back, where it is more than words and calls."""
-    if all(item.type in ("message", "function_call") for item in items):
+    if all(item.type == "message" or _is_plain_call(item) for item in items):
         return {}
     return {PROVIDER: {"model": model, "items": [_keep(item) for item in items]}}
+
+
+def _is_plain_call(item: Any) -> bool:
+    return item.type == "function_call" and not item.namespace
 
 
 def _find_reason(response: Response, has_calls: bool) -> str:
@@ -193,8 +198,9 @@ def _find_reason(response: Response, has_calls: bool) -> str:
 def _keep(item: Any) -> Message:
     """An item as it must be sent back; of a call only what is not in its own canister."""
     native: Message = item.to_dict(mode="json")
-    if item.type == "function_call":
-        return {"type": item.type, **({"id": item.id} if item.id else {})}
+    if is_call(native):
+        kept = ("type", "id", "namespace", "execution")
+        return {key: native[key] for key in kept if native.get(key)}
     # The service gives a status with reasoning, but does not take one.
     dropped = ("status",) if item.type == "reasoning" else ()
     return {key: value for key, value in native.items() if value is not None and key not in dropped}

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from ..canisters import (
@@ -20,17 +20,19 @@ from ..invokers import Invoker
 from ..naming import fit_name
 from .dialects import is_strict, open_top
 from .openai import describe_content, render_result
-from .translations import Message, Piece, Step, fit_identifier
+from .translations import Message, Piece, Reveals, Step, fit_identifier
 
 PROVIDER = "openai"
+_SEARCH_CALL = "tool_search_call"
 _IMAGES = frozenset(("image/jpeg", "image/png", "image/gif", "image/webp"))
 
 
 class ResponsesConversation:
     """A conversation as a flat list of items."""
 
-    def __init__(self, model: str) -> None:
+    def __init__(self, model: str, reveals: Reveals) -> None:
         self._model = model
+        self._reveals = reveals
         self.items: list[Message] = []
 
     def add(self, piece: Piece) -> None:
@@ -46,7 +48,7 @@ class ResponsesConversation:
                 title = TextualContent(text=f"Document {piece.name or 'without name'}:")
                 self._say("user", _nativize_parts((title, *piece.contents)))
             case ResultCanister():
-                self.items.append(_nativize_result(piece))
+                self.items += self._nativize_result(piece)
 
     def _say(self, role: str, parts: list[Message]) -> None:
         if parts:
@@ -55,21 +57,66 @@ class ResponsesConversation:
     def _nativize_step(self, step: Step) -> list[Message]:
         """The items of a turn in their own order where they were kept; calls fill their places."""
         kept: Any = step.recall(PROVIDER, self._model).get("items")
-        calls = iter([_nativize_invocation(invocation) for invocation in step.invocations])
+        calls = iter([self._nativize_invocation(invocation) for invocation in step.invocations])
         if not isinstance(kept, list):
             text = step.assistant.text if step.assistant else ""
             words: Message = {"type": "message", "role": "assistant", "content": text}
             return [*([words] if text else []), *calls]
         items: list[Message] = []
         for item in cast("list[Message]", kept):
-            if item["type"] != "function_call":
+            if not is_call(item):
                 items.append(dict(item))
             elif (call := next(calls, None)) is not None:
-                items.append({**call, **item})
+                # What was kept fits only where the call is still of the same kind.
+                same = call["type"] == item["type"] and ("namespace" in call) >= (
+                    "namespace" in item
+                )
+                items.append({**call, **item} if same else call)
         items.extend(calls)
         while items and items[-1]["type"] == "reasoning":
             items.pop()  # The service refuses reasoning that nothing came of.
         return items
+
+    def _nativize_invocation(self, canister: InvocationCanister) -> Message:
+        """A call; one of a tool that was found is said to be so, or the service does not know it."""
+        call_id = fit_identifier(canister.identifier)
+        if self._reveals.is_search(canister):
+            native = {"type": _SEARCH_CALL, "call_id": call_id, "arguments": canister.arguments}
+            return {**native, "execution": "client", "status": "completed"}
+        native = {"type": "function_call", "call_id": call_id, "name": fit_name(canister.name)}
+        native["arguments"] = json.dumps(canister.arguments, ensure_ascii=False)
+        if self._reveals.has_told(canister.name):
+            native["namespace"] = native["name"]
+        return native
+
+    def _nativize_result(self, canister: ResultCanister) -> list[Message]:
+        """A result; that of a search has the definitions of the tools, and no place for an error."""
+        if not self._reveals.is_result(canister):
+            return [_nativize_result(canister)]
+        tools = [
+            {**nativize_tool(invoker), "defer_loading": True}
+            for invoker in self._reveals.tell(canister)
+        ]
+        native: Message = {"type": "tool_search_output", "execution": "client", "tools": tools}
+        native["call_id"] = fit_identifier(canister.invocation_identifier)
+        native["status"] = "completed"
+        if tools:
+            return [native]
+        words: Message = {"type": "message", "role": "system"}
+        return [native, {**words, "content": [_nativize_text(render_result(canister))]}]
+
+
+def is_call(item: Mapping[str, Any]) -> bool:
+    """Whether an item is a call for us to answer; the service runs tools of its own, too."""
+    if item["type"] == _SEARCH_CALL:
+        return item.get("execution") == "client"
+    return item["type"] == "function_call"
+
+
+def nativize_search(tool: Message) -> Message:
+    """The definition of our search as that of the service's, which leaves the work to us."""
+    native = {"type": "tool_search", "execution": "client"}
+    return {**native, "description": tool["description"], "parameters": tool["parameters"]}
 
 
 def nativize_tool(invoker: Invoker) -> Message:
@@ -81,15 +128,6 @@ def nativize_tool(invoker: Invoker) -> Message:
         "description": invoker.description,
         "parameters": parameters,
         "strict": is_strict(parameters),
-    }
-
-
-def _nativize_invocation(canister: InvocationCanister) -> Message:
-    return {
-        "type": "function_call",
-        "call_id": fit_identifier(canister.identifier),
-        "name": fit_name(canister.name),
-        "arguments": json.dumps(canister.arguments, ensure_ascii=False),
     }
 
 

@@ -22,6 +22,7 @@ from ..canisters import (
 )
 from ..immutables import EMPTY
 from ..invokers import Invoker
+from ..searches import read_found
 from ..turns import Transcript
 
 Message = dict[str, Any]
@@ -68,6 +69,48 @@ def group(canisters: Iterable[Canister]) -> Iterator[Piece]:
         yield Step(assistant, tuple(invocations))
 
 
+class Reveals:
+    """Tools that results of searches tell of, for services that load a tool where it is told of."""
+
+    __slots__ = ("_found", "_searches", "_told", "search")
+
+    def __init__(self, search: str = "", found: Mapping[str, Invoker] = EMPTY) -> None:
+        self.search = search
+        self._found = found
+        self._searches: set[str] = set()
+        self._told: dict[str, Invoker] = {}
+
+    def renew(self, search: str, found: Mapping[str, Invoker]) -> bool:
+        """Takes the tools of another turn; False where what was told before is true no more."""
+        if search != self.search:
+            return False
+        self._found = found
+        return all(found.get(name) is invoker for name, invoker in self._told.items())
+
+    def is_search(self, invocation: InvocationCanister) -> bool:
+        """Whether a call was a search; its result is then known as one."""
+        if not self.search or invocation.name != self.search:
+            return False
+        self._searches.add(invocation.identifier)
+        return True
+
+    def is_result(self, result: ResultCanister) -> bool:
+        """Whether this came of a search."""
+        return result.invocation_identifier in self._searches
+
+    def tell(self, result: ResultCanister) -> list[Invoker]:
+        """The tools that a result tells of, as far as there are such."""
+        if not self.is_result(result):
+            return []
+        names = [name for name in read_found(result) if name in self._found]
+        self._told.update((name, self._found[name]) for name in names)
+        return [self._found[name] for name in names]
+
+    def has_told(self, name: str) -> bool:
+        """Whether a tool is known by a result, and so not from the beginning."""
+        return name in self._told
+
+
 class Conversation(Protocol):
     """A conversation in a wire format, which takes in one piece after another."""
 
@@ -82,18 +125,23 @@ _C = TypeVar("_C", bound=Conversation)
 class Translations(Generic[_C]):
     """What was made of each transcript so far; only what is new is translated."""
 
-    def __init__(self, create: Callable[[], _C]) -> None:
+    def __init__(self, create: Callable[[Reveals], _C]) -> None:
         self._create = create
-        self._known: WeakKeyDictionary[Transcript, tuple[int, _C]] = WeakKeyDictionary()
+        self._known: WeakKeyDictionary[Transcript, tuple[int, _C, Reveals]] = WeakKeyDictionary()
 
-    def update(self, transcript: Transcript) -> _C:
-        """The whole conversation in the wire format."""
-        # Taken out first: what a failure leaves half done is thrown away.
-        count, conversation = self._known.get(transcript) or (0, self._create())
-        self._known.pop(transcript, (0, conversation))
+    def update(
+        self, transcript: Transcript, search: str = "", found: Mapping[str, Invoker] = EMPTY
+    ) -> _C:
+        """The whole transcript in the wire format, with tools in the places where searches found them."""
+        # Taken out meanwhile, so that what a failure leaves half done is thrown away.
+        known = self._known.pop(transcript, None)
+        if known is None or not known[2].renew(search, found):
+            reveals = Reveals(search, found)
+            known = (0, self._create(reveals), reveals)
+        count, conversation, reveals = known
         for piece in group(transcript[count:]):
             conversation.add(piece)
-        self._known[transcript] = (len(transcript), conversation)
+        self._known[transcript] = (len(transcript), conversation, reveals)
         return conversation
 
 
@@ -117,6 +165,19 @@ class Definitions:
             self._invokers = invokers
             self._tools = [message for _, message in self._known.values()]
         return self._tools
+
+    def split(
+        self, invokers: Mapping[str, Invoker], found: Mapping[str, Invoker]
+    ) -> tuple[list[Message], list[Message]]:
+        """The same in two parts: those that were not found by a search, and those that were."""
+        tools = self.translate(invokers)
+        if not found:
+            return tools, []
+        pairs = list(zip(invokers, tools, strict=True))
+        return (
+            [tool for name, tool in pairs if name not in found],
+            [tool for name, tool in pairs if name in found],
+        )
 
 
 def fit_identifier(identifier: str) -> str:

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the providers over official SDKs share: one streamed turn, and what to do where a service refuses something."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Generic, NoReturn, Protocol, TypeVar
+
+from ..events import TextDelta, ThoughtDelta
+from ..immutables import EMPTY
+from ..invokers import Invoker
+from ..turns import Capabilities, Concession, TurnCompleted, TurnItem, TurnRequest
+from .failures import Service
+from .translations import Conversation, Definitions, Message, Reveals, Translations
+
+_REFUSALS = (400, 422, 501)
+_REFUSED_MAX = 100
+
+Stream = AbstractAsyncContextManager[AsyncIterator[Any]]
+
+
+class Concessions:
+    """What a service may be asked beyond the plain; given up once it refuses a request for it.
+
+    A request can be refused for many reasons. So it is asked again without these things: if that is
+    refused as well, they were not to blame.
+    """
+
+    def __init__(self, *, deferral: bool = False) -> None:
+        self._deferral = deferral
+        self._refused: deque[Mapping[str, Any]] = deque(maxlen=_REFUSED_MAX)
+        self._in_question: Callable[[], None] | None = None
+
+    @property
+    def deferral(self) -> bool:
+        """Whether tools may be left to the service to load."""
+        return self._deferral
+
+    def holds(self, schema: Mapping[str, Any]) -> bool:
+        """Whether answers may be left to the service to hold to this schema."""
+        return schema not in self._refused
+
+    def settle(self) -> None:
+        """A request went well, so that what was given up before it stays so."""
+        self._in_question = None
+
+    def concede(self, status: int | None, request: TurnRequest) -> None:
+        """Raises `Concession` where something can be given up after a refusal with this status."""
+        if status not in _REFUSALS:
+            return
+        if self._in_question is not None:
+            self._in_question()
+            self._in_question = None
+            return
+        schema, deferral = request.answer_schema, self._deferral and bool(request.search)
+        if schema is None and not deferral:
+            return
+        if schema is not None:
+            self._refused.append(schema)
+        if deferral:
+            self._deferral = False
+
+        def restore() -> None:
+            if schema is not None and schema in self._refused:
+                self._refused.remove(schema)
+            self._deferral = self._deferral or deferral
+
+        self._in_question = restore
+        raise Concession
+
+
+def join(extras: Mapping[str, Any], **own: dict[str, Any] | None) -> dict[str, Any]:
+    """What goes into a request as it is: what the user wants, and ours within it."""
+    joined = dict(extras)
+    for key, value in own.items():
+        if value is not None:
+            joined[key] = {**joined.get(key, {}), **value}
+    return joined
+
+
+class Answer(Protocol):
+    """An answer while it comes in."""
+
+    def absorb(self, event: Any, /) -> list[TextDelta | ThoughtDelta]:
+        """Takes one event in, and gives what of it people can see."""
+        ...
+
+    def complete(self) -> TurnCompleted | None:
+        """The end of the turn, or None where the service has not said why the model stopped."""
+        ...
+
+
+_C = TypeVar("_C", bound=Conversation)
+
+
+class StreamingProvider(ABC, Generic[_C]):
+    """A model behind an official SDK; nothing is translated twice."""
+
+    def __init__(
+        self,
+        label: str,
+        model: str,
+        *,
+        create: Callable[[Reveals], _C],
+        nativize: Callable[[Invoker], Message],
+        deferral: bool = False,
+    ) -> None:
+        self._label = label
+        self._model = model
+        self._service: Service
+        self._client: Any
+        self._translations = Translations(create)
+        self._definitions = Definitions(nativize)
+        self._concessions = Concessions(deferral=deferral)
+
+    @property
+    def name(self) -> str:
+        """How messages call it."""
+        return f"{self._label}:{self._model}"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What is not refused."""
+        return Capabilities(answer_schema=True, deferral=self._concessions.deferral)
+
+    def holds(self, schema: Mapping[str, Any], *, tools: bool) -> bool:
+        """Whether the service holds an answer to this schema, beside tools or without."""
+        del tools
+        return self._concessions.holds(schema)
+
+    async def close(self) -> None:
+        """Closes the connections."""
+        await self._client.close()
+
+    async def stream_turn(self, request: TurnRequest) -> AsyncGenerator[TurnItem, None]:
+        """One answer; calls are given only after the service has said why the model stopped."""
+        answer = self._expect(request)
+        native = self._compose(request)
+        stream: Stream | None = None
+        try:
+            stream = await self._open(native)
+            async with stream as events:
+                async for event in events:
+                    for delta in answer.absorb(event):
+                        yield delta
+            completed = answer.complete()
+        except Exception as failure:
+            self._concessions.concede(self._read_status(failure), request)
+            await self._fail(failure, begun=stream is not None)
+        self._concessions.settle()
+        if completed is None:
+            self._service.break_off()
+        yield completed
+
+    @abstractmethod
+    def _compose(self, request: TurnRequest) -> dict[str, Any]:
+        """The request in the wire format."""
+
+    @abstractmethod
+    async def _open(self, native: dict[str, Any]) -> Stream:
+        """Sends it, and gives the stream of the answer."""
+
+    @abstractmethod
+    def _expect(self, request: TurnRequest) -> Answer:
+        """What takes the answer in."""
+
+    @abstractmethod
+    async def _list_models(self) -> list[str]:
+        """The models that the service has."""
+
+    async def _fail(self, failure: Exception, *, begun: bool) -> NoReturn:
+        await self._service.fail(failure, self._model, self._list_models, begun=begun)
+
+    def _read_status(self, failure: Exception) -> int | None:
+        """The HTTP status with which the service answered, if that is what went wrong."""
+        return getattr(failure, "status_code", None)
+
+    def _list_found(self, request: TurnRequest) -> Mapping[str, Invoker]:
+        """The tools that the service loads where they were found."""
+        return request.found if self._concessions.deferral else EMPTY
+
+    def _translate(self, request: TurnRequest) -> _C:
+        """The conversation; with tools in their places, where the service loads them there."""
+        if not self._concessions.deferral:
+            return self._translations.update(request.canisters)
+        return self._translations.update(request.canisters, request.search, request.found)
