@@ -23,8 +23,8 @@ class ResponsesWire(Wire):
     extras = freeze({"reasoning": {"effort": "low"}})
     malformed = b'event: response.output_text.delta\ndata: {"type": \n\n'
 
-    def answer(self, text="", calls=(), thought=False, stop=None):
-        items = list(self._items(text, calls, thought))
+    def answer(self, text="", calls=(), thought=False, stop=None, searching=None):
+        items = list(self._items(text, calls, thought, searching))
         frames = [self._event("response.created", response=self._response("in_progress", []))]
         for index, (item, deltas) in enumerate(items):
             empty = {**item, "status": "in_progress"}
@@ -55,7 +55,7 @@ class ResponsesWire(Wire):
         response |= {"temperature": 1.0, "top_p": 1.0, "tools": [], "tool_choice": "auto"}
         return {**response, "usage": None if status == "in_progress" else usage}
 
-    def _items(self, text, calls, thought):
+    def _items(self, text, calls, thought, searching):
         if thought:
             summary = [{"type": "summary_text", "text": THOUGHT}]
             item = {"id": "rs_1", "type": "reasoning", "summary": summary, "status": "completed"}
@@ -74,8 +74,18 @@ class ResponsesWire(Wire):
             ]
             yield {**item, "status": "completed"}, deltas
         for identifier, name, arguments in calls:
+            if name == searching:
+                item = {
+                    "id": f"tsc_{identifier}",
+                    "type": "tool_search_call",
+                    "call_id": identifier,
+                }
+                item |= {"execution": "client", "status": "completed", "arguments": arguments}
+                yield item, []
+                continue
             written = json.dumps(arguments)
             item = {"id": f"fc_{identifier}", "type": "function_call", "status": "completed"}
+            item |= {"namespace": name} if searching else {}
             item |= {"call_id": identifier, "name": name, "arguments": written}
             kind = "response.function_call_arguments"
             yield (
