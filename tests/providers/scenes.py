@@ -7,11 +7,14 @@ from importlib.util import find_spec
 
 import pytest
 
+from converser.canisters import user
 from converser.contents import ImageContent, TextualContent
 from converser.ensembles import Ensemble
 from converser.invokers import InvocationResult, Tool
+from tests.conversations import converse
 from tests.providers.google_wire import GoogleWire
 from tests.providers.openai_wires import ChatWire, ResponsesWire
+from tests.providers.service import Service
 from tests.providers.wires import AnthropicWire
 
 WIRES = {wire.name: wire for wire in (AnthropicWire(), ResponsesWire(), ChatWire(), GoogleWire())}
@@ -50,7 +53,29 @@ def make_clock():
     return ensemble, calls
 
 
-def will_answer(wire, service, *args, **options):
-    """Lets the service give one whole answer."""
-    before, after = wire.answer(*args, **options)
-    service.will_stream(*before, *after)
+def make_tools(**schemas):
+    """An ensemble of tools that do nothing."""
+
+    async def run(*_):
+        return InvocationResult()
+
+    tools = [Tool(name=name, arguments_schema=schema) for name, schema in schemas.items()]
+    return Ensemble("tools", tools=[(tool, run) for tool in tools])
+
+
+class Stage(Service):
+    """A service that speaks one wire, and can be asked over it."""
+
+    def __init__(self, wire, *models):
+        self.wire = demand(wire)
+        super().__init__(wire.listing(*(models or ("model-1",))))
+
+    def will_answer(self, *args, **options):
+        """Lets it give one whole answer."""
+        before, after = self.wire.answer(*args, **options)
+        self.will_stream(*before, *after)
+
+    async def ask(self, canisters=(), model="model-1", **options):
+        """One conversation with a model of it."""
+        async with self.wire.access(self, model=model) as accessed:
+            return await converse(accessed, canisters or [user("Go")], **options)

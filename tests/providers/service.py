@@ -36,6 +36,12 @@ class Service:
         )
         self._thread.start()
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
     @property
     def bodies(self):
         return [body for _, _, body in self.requests]

@@ -15,8 +15,7 @@ from converser.providers.automatic import CLOUDS, Chooser, list_local_models
 from converser.providers.registry import GROUP, OURS, find_factory
 from tests.conversations import converse
 from tests.providers.openai_wires import ChatWire
-from tests.providers.scenes import will_answer
-from tests.providers.service import Service
+from tests.providers.scenes import Stage
 
 pytest.importorskip("openai", reason="needs the extra 'openai'")
 pytestmark = pytest.mark.anyio
@@ -32,9 +31,8 @@ def no_keys(monkeypatch):
 
 @pytest.fixture
 def service():
-    service = Service(WIRE.listing("text-embedder", "qwen3:8b"))
-    yield service
-    service.close()
+    with Stage(WIRE, "text-embedder", "qwen3:8b") as service:
+        yield service
 
 
 @pytest.fixture
@@ -123,7 +121,7 @@ def test_only_a_server_that_answers_like_one_counts(service):
 async def test_auto_finds_a_real_server_reports_it_and_converses(service, configure):
     configuration = configure(f'[provider.ollama]\nbase_url = "{service.url}"\n')
     told = []
-    will_answer(WIRE, service, "Hello.")
+    service.will_answer("Hello.")
     async with access_model("auto", configuration=configuration, report=told.append) as model:
         assert (await converse(model)).text == "Hello."
     assert model.name == "ollama:qwen3:8b"
@@ -159,13 +157,13 @@ async def test_the_configuration_names_the_model_and_providers_of_one_s_own(
         """
     )
     for name, expected in ((None, "qwen"), ("work", "usual"), ("work:other", "other")):
-        will_answer(WIRE, service, "Hello.")
+        service.will_answer("Hello.")
         async with access_model(name, configuration=configuration) as model:
             await converse(model)
         _, headers, body = service.requests[-1]
         assert body["model"] == expected
         assert headers["authorization"] == "Bearer sk-work"
-    will_answer(WIRE, service, "Hello.")
+    service.will_answer("Hello.")
     async with access_model("work", configuration=configuration, key="sk-mine") as model:
         await converse(model)
     assert service.requests[-1][1]["authorization"] == "Bearer sk-mine"

@@ -12,8 +12,7 @@ from converser.exceptions import ModelFailure
 from converser.providers.anthropic_dialect import translate_for_anthropic
 from converser.turns import Controls, Transcript
 from tests.conversations import assert_valid, converse
-from tests.providers.scenes import OSLO, WIRES, demand, make_clock, will_answer
-from tests.providers.service import Service
+from tests.providers.scenes import OSLO, WIRES, Stage, demand, make_clock
 from tests.providers.wires import AnthropicWire
 
 pytestmark = pytest.mark.anyio
@@ -33,9 +32,8 @@ def wire(request):
 
 @pytest.fixture
 def service(wire):
-    service = Service(wire.listing("model-1"))
-    yield service
-    service.close()
+    with Stage(wire, "model-1") as service:
+        yield service
 
 
 def is_told(wire, body):
@@ -43,7 +41,7 @@ def is_told(wire, body):
 
 
 async def test_an_answer_is_held_to_its_schema_by_the_service(wire, service):
-    will_answer(wire, service, NOON)
+    service.will_answer(NOON)
     async with wire.access(service) as model:
         reply = await converse(model, answer=FORM)
     assert reply.answer == {"hour": 12}
@@ -54,8 +52,8 @@ async def test_an_answer_is_held_to_its_schema_by_the_service(wire, service):
 
 async def test_beside_tools_it_is_held_or_told_and_the_tools_can_be_called(wire, service):
     clock, calls = make_clock()
-    will_answer(wire, service, calls=[OSLO])
-    will_answer(wire, service, NOON)
+    service.will_answer(calls=[OSLO])
+    service.will_answer(NOON)
     async with wire.access(service) as model:
         reply = await converse(model, ensembles=[clock], answer=FORM)
     assert (reply.answer, calls) == ({"hour": 12}, ["Oslo"])
@@ -68,8 +66,8 @@ async def test_beside_tools_it_is_held_or_told_and_the_tools_can_be_called(wire,
 
 async def test_a_service_that_refuses_a_schema_is_asked_in_words_and_not_again(wire, service):
     service.will_fail(400, wire.error(400, "there is no such mode"))
-    will_answer(wire, service, NOON)
-    will_answer(wire, service, NOON)
+    service.will_answer(NOON)
+    service.will_answer(NOON)
     transcript = Transcript([user("Hello")])
     async with wire.access(service) as model:
         reply = await converse(model, transcript, answer=FORM)
@@ -82,7 +80,7 @@ async def test_a_service_that_refuses_a_schema_is_asked_in_words_and_not_again(w
 
 async def test_a_request_that_is_refused_anyway_is_told_and_the_schema_not_blamed(wire, service):
     service.will_fail(400, wire.error(400, "too long"), times=2)
-    will_answer(wire, service, NOON)
+    service.will_answer(NOON)
     async with wire.access(service) as model:
         with pytest.raises(ModelFailure, match="too long"):
             await converse(model, answer=FORM)
@@ -91,8 +89,8 @@ async def test_a_request_that_is_refused_anyway_is_told_and_the_schema_not_blame
 
 
 async def test_a_service_that_does_not_care_for_the_schema_is_told_it_in_the_repair(wire, service):
-    will_answer(wire, service, "It is noon.")
-    will_answer(wire, service, NOON)
+    service.will_answer("It is noon.")
+    service.will_answer(NOON)
     async with wire.access(service) as model:
         reply = await converse(model, answer=FORM)
     assert reply.answer == {"hour": 12}
@@ -100,17 +98,14 @@ async def test_a_service_that_does_not_care_for_the_schema_is_told_it_in_the_rep
 
 
 async def test_what_the_user_wants_beside_the_form_is_kept():
-    wire = demand(AnthropicWire())
-    service = Service(wire.listing("model-1"))
-    try:
-        will_answer(wire, service, NOON)
+    wire = AnthropicWire()
+    with Stage(wire, "model-1") as service:
+        service.will_answer(NOON)
         extras = {"output_config": {"effort": "low"}}
         async with wire.access(service) as model:
             await converse(model, answer=FORM, controls=Controls(extras=extras))
         assert service.bodies[0]["output_config"]["effort"] == "low"
         assert wire.form(service.bodies[0]) == FORM
-    finally:
-        service.close()
 
 
 def make_object(**properties):
@@ -151,13 +146,10 @@ def test_a_schema_is_put_in_anthropic_s_subset(schema, native):
 )  # fmt: skip
 async def test_what_the_subset_cannot_say_is_told_in_words(schema):
     assert translate_for_anthropic(schema) is None
-    wire = demand(AnthropicWire())
-    service = Service(wire.listing("model-1"))
-    try:
-        will_answer(wire, service, "{}")
+    wire = AnthropicWire()
+    with Stage(wire, "model-1") as service:
+        service.will_answer("{}")
         async with wire.access(service) as model:
             await converse(model, answer=schema)
         assert wire.form(service.bodies[0]) is None
         assert is_told(wire, service.bodies[0])
-    finally:
-        service.close()

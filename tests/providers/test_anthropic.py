@@ -13,14 +13,12 @@ from converser.canisters import (
     user,
 )
 from converser.contents import AudioContent, BlobContent, ImageContent
-from converser.ensembles import Ensemble
 from converser.exceptions import ModelFailure
-from converser.invokers import InvocationResult, Tool
 from converser.outcomes import Outcome
 from converser.replies import StopReason
 from converser.turns import Transcript
 from tests.conversations import converse
-from tests.providers.service import Service
+from tests.providers.scenes import Stage, make_tools
 from tests.providers.wires import AnthropicWire
 
 pytest.importorskip("anthropic", reason="needs the extra 'anthropic'")
@@ -31,34 +29,15 @@ MARK = {"type": "ephemeral"}
 
 @pytest.fixture
 def service():
-    service = Service(WIRE.listing("model-1"))
-    yield service
-    service.close()
-
-
-def will_answer(service, *args, **options):
-    before, after = WIRE.answer(*args, **options)
-    service.will_stream(*before, *after)
-
-
-async def ask(service, canisters, **options):
-    async with WIRE.access(service) as model:
-        return await converse(model, canisters, **options)
-
-
-def make_tools(**schemas):
-    async def run(*_):
-        return InvocationResult()
-
-    tools = [Tool(name=name, arguments_schema=schema) for name, schema in schemas.items()]
-    return Ensemble("tools", tools=[(tool, run) for tool in tools])
+    with Stage(WIRE) as stage:
+        yield stage
 
 
 async def test_the_cache_is_marked_at_tools_instructions_and_the_last_message_only(service):
     transcript = Transcript([supervisor("One."), supervisor("Two."), user("Hello")])
     async with WIRE.access(service) as model:
         for _ in range(2):
-            will_answer(service, "Yes.")
+            service.will_answer("Yes.")
             await converse(model, transcript, ensembles=[make_tools(a={}, b={})])
             transcript.append(user("And?"))
     first, second = service.bodies
@@ -70,14 +49,13 @@ async def test_the_cache_is_marked_at_tools_instructions_and_the_last_message_on
 
 
 async def test_documents_images_and_the_rest_find_their_blocks(service):
-    will_answer(service, "Fine.")
+    service.will_answer("Fine.")
     pdf = BlobContent(data=b"%PDF", mimetype="application/pdf", name="a.pdf")
     table = BlobContent(data=b"a,b", mimetype="text/csv", name="t.csv", encoding="utf-8")
     picture = ImageContent(data=b"png", mimetype="image/png")
     drawing = ImageContent(data=b"<svg/>", mimetype="image/svg+xml")
     sound = AudioContent(data=b"mp3", mimetype="audio/mpeg")
-    await ask(
-        service,
+    await service.ask(
         [user("Look", picture, drawing, sound, pdf), document("Text.", table, name="notes")],
     )
     (message,) = service.bodies[0]["messages"]
@@ -98,11 +76,10 @@ async def test_documents_images_and_the_rest_find_their_blocks(service):
 
 
 async def test_results_come_first_and_errors_are_marked(service):
-    will_answer(service, "Fine.")
+    service.will_answer("Fine.")
     pdf = BlobContent(data=b"%PDF", mimetype="application/pdf")
     odd = "functions.time:0 é"
-    await ask(
-        service,
+    await service.ask(
         [
             user("Go"),
             InvocationCanister(identifier=odd, name="weird name!"),
@@ -138,8 +115,8 @@ async def test_hidden_thinking_and_the_order_of_blocks_are_kept(service):
     service.will_stream(
         *before, start(1, hidden), start(2, use("x")), start(3, hidden), start(4, use("y")), *after
     )
-    will_answer(service, "Done.")
-    await ask(service, [user("Go")], ensembles=[make_tools(a={})])
+    service.will_answer("Done.")
+    await service.ask([user("Go")], ensembles=[make_tools(a={})])
     step = service.bodies[1]["messages"][1]["content"]
     assert [block["type"] for block in step] == [
         "thinking",
@@ -152,11 +129,11 @@ async def test_hidden_thinking_and_the_order_of_blocks_are_kept(service):
 
 
 async def test_a_combination_at_the_top_of_a_schema_is_opened(service):
-    will_answer(service, "Fine.")
+    service.will_answer("Fine.")
     one = {"properties": {"a": {"type": "string"}}, "required": ["a"]}
     other = {"properties": {"b": {"type": "integer"}}, "required": ["b"]}
-    await ask(
-        service, [user("Go")], ensembles=[make_tools(t={"type": "object", "anyOf": [one, other]})]
+    await service.ask(
+        [user("Go")], ensembles=[make_tools(t={"type": "object", "anyOf": [one, other]})]
     )
     (schema,) = [tool["input_schema"] for tool in service.bodies[0]["tools"]]
     assert schema["type"] == "object"
@@ -170,7 +147,7 @@ async def test_an_error_in_the_stream_is_told(service):
     overloaded = {"type": "overloaded_error", "message": "Overloaded"}
     service.will_stream(*before, WIRE._event("error", error=overloaded))
     with pytest.raises(ModelFailure, match=r"Overloaded.*try again"):
-        await ask(service, [user("Go")])
+        await service.ask([user("Go")])
 
 
 async def test_a_full_context_is_a_truncated_answer(service):
@@ -179,7 +156,7 @@ async def test_a_full_context_is_a_truncated_answer(service):
     service.will_stream(
         *before, WIRE._event("message_delta", delta=delta, usage={"output_tokens": 1})
     )
-    assert (await ask(service, [user("Go")])).reason is StopReason.TRUNCATED
+    assert (await service.ask([user("Go")])).reason is StopReason.TRUNCATED
 
 
 async def test_tools_of_the_service_go_back_with_their_input_and_cut_off_thinking_does_not(service):
@@ -199,10 +176,10 @@ async def test_tools_of_the_service_go_back_with_their_input_and_cut_off_thinkin
         WIRE._event("content_block_delta", index=1, delta=delta),
         *after,
     )
-    reply = await ask(service, [user("Go")])
+    reply = await service.ask([user("Go")])
     assert reply.text == "Found."
-    will_answer(service, "Yes.")
-    await ask(service, [user("Go"), *reply, user("On")])
+    service.will_answer("Yes.")
+    await service.ask([user("Go"), *reply, user("On")])
     step = service.bodies[1]["messages"][1]["content"]
     assert [block["type"] for block in step] == [
         "server_tool_use",

@@ -24,11 +24,10 @@ from tests.providers.scenes import (
     ROME,
     SCHEMA,
     WIRES,
+    Stage,
     demand,
     make_clock,
-    will_answer,
 )
-from tests.providers.service import Service
 from tests.providers.wires import SIGNATURE, THOUGHT
 
 pytestmark = pytest.mark.anyio
@@ -41,9 +40,8 @@ def wire(request):
 
 @pytest.fixture
 def service(wire):
-    service = Service(wire.listing("model-1-large", "unrelated"))
-    yield service
-    service.close()
+    with Stage(wire, "model-1-large", "unrelated") as service:
+        yield service
 
 
 @pytest.fixture
@@ -57,7 +55,7 @@ async def ask(wire, service, canisters=(), **options):
 
 
 async def test_text_is_streamed_and_told_with_its_usage(wire, service):
-    will_answer(wire, service, "Good day.")
+    service.will_answer("Good day.")
     seen = []
     reply = await ask(wire, service, [supervisor("Be brief."), user("Hi")], events=seen.append)
     assert "".join(e.text for e in seen if isinstance(e, TextDelta)) == "Good day."
@@ -78,8 +76,8 @@ async def test_text_is_streamed_and_told_with_its_usage(wire, service):
 
 async def test_a_call_is_run_and_its_result_sent_back(wire, service, clock):
     ensemble, calls = clock
-    will_answer(wire, service, "Let me look.", calls=[OSLO])
-    will_answer(wire, service, "Noon.")
+    service.will_answer("Let me look.", calls=[OSLO])
+    service.will_answer("Noon.")
     reply = await ask(wire, service, ensembles=[ensemble])
     assert calls == ["Oslo"]
     assert reply.text == "Noon."
@@ -97,8 +95,8 @@ async def test_a_call_is_run_and_its_result_sent_back(wire, service, clock):
 
 async def test_parallel_calls_keep_their_order(wire, service, clock):
     ensemble, calls = clock
-    will_answer(wire, service, calls=[OSLO, ROME])
-    will_answer(wire, service, "Noon in both.")
+    service.will_answer(calls=[OSLO, ROME])
+    service.will_answer("Noon in both.")
     reply = await ask(wire, service, ensembles=[ensemble])
     assert sorted(calls) == ["Oslo", "Rome"]
     assert_valid(reply)
@@ -108,8 +106,8 @@ async def test_parallel_calls_keep_their_order(wire, service, clock):
 
 
 async def test_an_image_in_a_result_is_shown_or_named(wire, service, clock):
-    will_answer(wire, service, calls=[("call_1", "photo", {})])
-    will_answer(wire, service, "A tower.")
+    service.will_answer(calls=[("call_1", "photo", {})])
+    service.will_answer("A tower.")
     await ask(wire, service, ensembles=[clock[0]])
     body = service.bodies[1]
     assert "The tower:" in wire.results(body)[0][1]
@@ -120,8 +118,8 @@ async def test_an_image_in_a_result_is_shown_or_named(wire, service, clock):
 
 
 async def test_a_failed_call_is_told_as_one(wire, service, clock):
-    will_answer(wire, service, calls=[("call_1", "tiem", {})])
-    will_answer(wire, service, "Sorry.")
+    service.will_answer(calls=[("call_1", "tiem", {})])
+    service.will_answer("Sorry.")
     reply = await ask(wire, service, ensembles=[clock[0]])
     (result,) = [canister for canister in reply if isinstance(canister, ResultCanister)]
     assert result.outcome is not Outcome.SUCCESS
@@ -131,8 +129,8 @@ async def test_a_failed_call_is_told_as_one(wire, service, clock):
 async def test_thinking_is_told_kept_through_the_codec_and_sent_back(wire, service, clock):
     if not wire.keeps_thoughts:
         pytest.skip(f"{wire.name} has no way to send thinking back")
-    will_answer(wire, service, "Look.", calls=[OSLO], thought=True)
-    will_answer(wire, service, "Noon.")
+    service.will_answer("Look.", calls=[OSLO], thought=True)
+    service.will_answer("Noon.")
     seen = []
     question = user("The time?")
     reply = await ask(wire, service, [question], ensembles=[clock[0]], events=seen.append)
@@ -141,7 +139,7 @@ async def test_thinking_is_told_kept_through_the_codec_and_sent_back(wire, servi
     assert wire.thoughts(service.bodies[1]) == [(THOUGHT, SIGNATURE)]
     revived = [load_canister(dump_canister(canister)) for canister in reply]
     assert revived == list(reply)
-    will_answer(wire, service, "You are welcome.")
+    service.will_answer("You are welcome.")
     await ask(wire, service, [question, *revived, user("Thanks")], ensembles=[clock[0]])
     assert wire.thoughts(service.bodies[2]) == [(THOUGHT, SIGNATURE)]
     assert wire.calls(service.bodies[2]) == [OSLO]
@@ -150,10 +148,10 @@ async def test_thinking_is_told_kept_through_the_codec_and_sent_back(wire, servi
 async def test_thinking_of_another_model_is_not_sent(wire, service, clock):
     if not wire.keeps_thoughts:
         pytest.skip(f"{wire.name} has no way to send thinking back")
-    will_answer(wire, service, "Look.", calls=[OSLO], thought=True)
-    will_answer(wire, service, "Noon.")
+    service.will_answer("Look.", calls=[OSLO], thought=True)
+    service.will_answer("Noon.")
     reply = await ask(wire, service, ensembles=[clock[0]])
-    will_answer(wire, service, "Yes.")
+    service.will_answer("Yes.")
     async with wire.access(service, model="model-2") as model:
         await converse(model, [user("Hello"), *reply, user("Sure?")], ensembles=[clock[0]])
     assert wire.thoughts(service.bodies[2]) == []
@@ -164,7 +162,7 @@ async def test_thinking_of_another_model_is_not_sent(wire, service, clock):
     ("stop", "reason"), [("length", StopReason.TRUNCATED), ("filtered", StopReason.FILTERED)]
 )
 async def test_stop_reasons_become_ours(wire, service, stop, reason):
-    will_answer(wire, service, "So", stop=stop)
+    service.will_answer("So", stop=stop)
     assert (await ask(wire, service)).reason is reason
 
 
@@ -185,7 +183,7 @@ async def test_a_missing_key_is_named_before_anything_is_sent(wire, monkeypatch)
 
 async def test_a_key_from_the_environment_goes_to_no_other_server(wire, service, monkeypatch):
     monkeypatch.setenv(wire.key_variable, "sk-SECRET")
-    will_answer(wire, service, "Hi.")
+    service.will_answer("Hi.")
     await ask(wire, service)
     path, headers, _ = service.requests[0]
     assert "SECRET" not in f"{path} {headers}"
@@ -199,7 +197,7 @@ async def test_an_unknown_model_is_answered_with_the_nearest_names(wire, service
 
 async def test_after_429_it_tries_again(wire, service):
     service.will_fail(429, wire.error(429, "slow down"))
-    will_answer(wire, service, "Here.")
+    service.will_answer("Here.")
     assert (await ask(wire, service)).text == "Here."
     assert len(service.requests) == 2
 
@@ -249,14 +247,14 @@ async def test_a_broken_stream_runs_nothing_and_can_be_tried_again(wire, service
         with pytest.raises(ModelFailure, match=r"broke off.*try again"):
             await converse(model, transcript, ensembles=[ensemble])
         assert (calls, len(transcript)) == ([], 1)
-        will_answer(wire, service, "Noon.")
+        service.will_answer("Noon.")
         reply = await converse(model, transcript, ensembles=[ensemble])
     assert reply.text == "Noon."
     assert wire.words(service.bodies[1]) == ["The time?"]
 
 
 async def test_controls_and_extras_are_sent(wire, service):
-    will_answer(wire, service, "Yes.")
+    service.will_answer("Yes.")
     controls = Controls(temperature=0.5, tokens_max=99, extras=wire.extras)
     await ask(wire, service, controls=controls)
     assert wire.controls(service.bodies[0]) == (0.5, 99)
@@ -264,8 +262,8 @@ async def test_controls_and_extras_are_sent(wire, service):
 
 
 async def test_an_empty_answer_is_no_obstacle(wire, service):
-    will_answer(wire, service, "")
-    will_answer(wire, service, "Yes.")
+    service.will_answer("")
+    service.will_answer("Yes.")
     transcript = Transcript([user("Hm")])
     async with wire.access(service) as model:
         assert isinstance((await converse(model, transcript))[0], AssistantCanister)
@@ -274,8 +272,8 @@ async def test_an_empty_answer_is_no_obstacle(wire, service):
 
 
 async def test_thinking_that_nothing_came_of_is_no_obstacle(wire, service):
-    will_answer(wire, service, thought=True, stop="length")
-    will_answer(wire, service, "Yes.")
+    service.will_answer(thought=True, stop="length")
+    service.will_answer("Yes.")
     transcript = Transcript([user("Hm")])
     async with wire.access(service) as model:
         assert (await converse(model, transcript)).reason is StopReason.TRUNCATED
@@ -317,9 +315,9 @@ async def test_each_canister_and_tool_is_translated_once(wire, service, clock, m
     monkeypatch.setattr(translations, "group", count)
     monkeypatch.setattr(translations.Definitions, "translate", watch)
     transcript = Transcript([user("The time?")])
-    will_answer(wire, service, calls=[OSLO])
-    will_answer(wire, service, "Noon.")
-    will_answer(wire, service, "Yes.")
+    service.will_answer(calls=[OSLO])
+    service.will_answer("Noon.")
+    service.will_answer("Yes.")
     async with wire.access(service) as model:
         await converse(model, transcript, ensembles=[clock[0]])
         transcript.append(user("Sure?"))

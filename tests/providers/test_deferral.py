@@ -18,10 +18,8 @@ from converser.replies import Limits
 from converser.testing import ScriptedModel
 from converser.turns import Transcript
 from tests.conversations import assert_valid, converse
-from tests.providers.google_wire import GoogleWire
-from tests.providers.openai_wires import ChatWire, ResponsesWire
-from tests.providers.scenes import demand
-from tests.providers.service import Service
+from tests.providers.openai_wires import ResponsesWire
+from tests.providers.scenes import WIRES, Stage, demand
 from tests.providers.wires import AnthropicWire
 
 pytestmark = pytest.mark.anyio
@@ -49,10 +47,6 @@ class DeferringAnthropic(AnthropicWire):
         lists = [part for part in parts if isinstance(part, list)]
         return [b["tool_name"] for part in lists for b in part if b["type"] == "tool_reference"]
 
-    def say(self, service, *args, **options):
-        before, after = self.answer(*args, **options)
-        service.will_stream(*before, *after)
-
 
 class DeferringResponses(ResponsesWire):
     """Definitions of the tools that were found are in the output of the search, and nowhere else."""
@@ -72,9 +66,8 @@ class DeferringResponses(ResponsesWire):
         outputs = self._read(body, "tool_search_output")
         return [tool["name"] for output in outputs for tool in output["tools"]]
 
-    def say(self, service, *args, **options):
-        before, after = self.answer(*args, searching=SEARCH, **options)
-        service.will_stream(*before, *after)
+    def answer(self, *args, **options):
+        return super().answer(*args, searching=SEARCH, **options)
 
 
 DEFERRING = {"anthropic": DeferringAnthropic(), "responses": DeferringResponses()}
@@ -87,9 +80,8 @@ def wire(request):
 
 @pytest.fixture
 def service(wire):
-    service = Service(wire.listing(wire.model))
-    yield service
-    service.close()
+    with Stage(wire, wire.model) as service:
+        yield service
 
 
 def make_zoo(*names, pinned=("*_gecko",)):
@@ -113,20 +105,20 @@ def search(identifier, query, **options):
     return (identifier, SEARCH, {"query": query, "limit": 1, **options})
 
 
-async def talk(wire, service, transcript, zoo, **options):
-    async with wire.access(service, wire.model) as model:
-        return await converse(model, transcript, ensembles=[zoo], limits=LIMITS, **options)
+async def talk(wire, service, transcript, zoo):
+    model = getattr(wire, "model", "model-1")
+    return await service.ask(transcript, model, ensembles=[zoo], limits=LIMITS)
 
 
 async def test_tools_that_are_found_are_loaded_there_and_what_came_before_stays_as_it_was(
     wire, service
 ):
     zoo, fed = make_zoo()
-    wire.say(service, calls=[search("s1", "dolphin")])
-    wire.say(service, calls=[("c1", "feed_dolphin", {})])
-    wire.say(service, "And now?", calls=[search("s2", "camel"), search("s3", "submarine")])
-    wire.say(service, calls=[("c2", "feed_camel", {})])
-    wire.say(service, "Done.")
+    service.will_answer(calls=[search("s1", "dolphin")])
+    service.will_answer(calls=[("c1", "feed_dolphin", {})])
+    service.will_answer("And now?", calls=[search("s2", "camel"), search("s3", "submarine")])
+    service.will_answer(calls=[("c2", "feed_camel", {})])
+    service.will_answer("Done.")
     transcript = Transcript([user("Feed them.")])
     reply = await talk(wire, service, transcript, zoo)
     assert (reply.text, fed) == ("Done.", ["dolphin", "camel"])
@@ -151,7 +143,7 @@ async def test_a_conversation_that_comes_from_elsewhere_or_from_disk_is_the_same
     transcript = Transcript([user("Feed the ibis.")])
     await converse(ScriptedModel(script), transcript, ensembles=[zoo], limits=LIMITS)
     revived = [load_canister(dump_canister(each)) for each in transcript]
-    wire.say(service, "Yes.")
+    service.will_answer("Yes.")
     await talk(wire, service, [*revived, user("Sure?")], zoo)
     (body,) = service.bodies
     assert wire.told(body) == wire.deferred(body) == ["feed_ibis"]
@@ -159,9 +151,9 @@ async def test_a_conversation_that_comes_from_elsewhere_or_from_disk_is_the_same
 
 async def test_a_tool_that_has_gone_is_not_told_of_any_more(wire, service):
     zoo, _ = make_zoo()
-    wire.say(service, calls=[search("s1", "eagle heron", limit=2)])
-    wire.say(service, "Found.")
-    wire.say(service, "Well.")
+    service.will_answer(calls=[search("s1", "eagle heron", limit=2)])
+    service.will_answer("Found.")
+    service.will_answer("Well.")
     transcript = Transcript([user("Look.")])
     async with wire.access(service, wire.model) as model:
         await converse(model, transcript, ensembles=[zoo], limits=LIMITS)
@@ -174,9 +166,9 @@ async def test_a_tool_that_has_gone_is_not_told_of_any_more(wire, service):
 
 async def test_a_tool_that_was_called_by_its_name_is_a_tool_like_all(wire, service):
     zoo, fed = make_zoo()
-    wire.say(service, calls=[("c1", "feed_heron", {})])
-    wire.say(service, calls=[search("s1", "heron")])
-    wire.say(service, "Done.")
+    service.will_answer(calls=[("c1", "feed_heron", {})])
+    service.will_answer(calls=[search("s1", "heron")])
+    service.will_answer("Done.")
     await talk(wire, service, [user("Feed the heron.")], zoo)
     assert fed == ["heron"]
     for body in service.bodies[1:]:
@@ -186,8 +178,8 @@ async def test_a_tool_that_was_called_by_its_name_is_a_tool_like_all(wire, servi
 
 async def test_a_search_that_fails_says_why(wire, service):
     zoo, _ = make_zoo()
-    wire.say(service, calls=[search("s1", "heron", limit=1000)])
-    wire.say(service, "Oh.")
+    service.will_answer(calls=[search("s1", "heron", limit=1000)])
+    service.will_answer("Oh.")
     reply = await talk(wire, service, [user("Look.")], zoo)
     (result,) = [each for each in reply if isinstance(each, ResultCanister)]
     assert result.outcome is Outcome.INVALID
@@ -200,10 +192,10 @@ async def test_a_search_that_fails_says_why(wire, service):
 async def test_where_the_service_refuses_the_tools_are_appended_as_elsewhere(wire, service):
     zoo, fed = make_zoo()
     service.will_fail(400, wire.error(400, "no such thing as deferral"))
-    plain = WIRES_WITHOUT[wire.name]
-    plain.say(service, calls=[search("s1", "camel")])
-    plain.say(service, calls=[("c1", "feed_camel", {})])
-    plain.say(service, "Done.")
+    service.wire = plain = WIRES[wire.name]
+    service.will_answer(calls=[search("s1", "camel")])
+    service.will_answer(calls=[("c1", "feed_camel", {})])
+    service.will_answer("Done.")
     await talk(wire, service, [user("Feed the camel.")], zoo)
     assert fed == ["camel"]
     names = [[name for name, _ in plain.tools(body)] for body in service.bodies[1:]]
@@ -218,53 +210,20 @@ async def test_a_refusal_for_another_reason_does_not_end_deferral(wire, service)
     async with wire.access(service, wire.model) as model:
         with pytest.raises(ModelFailure, match="too long"):
             await converse(model, ensembles=[zoo], limits=LIMITS)
-        wire.say(service, calls=[search("s1", "camel")])
-        wire.say(service, "Found.")
+        service.will_answer(calls=[search("s1", "camel")])
+        service.will_answer("Found.")
         await converse(model, ensembles=[zoo], limits=LIMITS)
     assert wire.told(service.bodies[-1]) == ["feed_camel"]
 
 
-class _Plain:
-    model = "model-1"
-
-    def say(self, service, *args, **options):
-        before, after = self.answer(*args, **options)
-        service.will_stream(*before, *after)
-
-
-class PlainAnthropic(_Plain, AnthropicWire):
-    pass
-
-
-class PlainResponses(_Plain, ResponsesWire):
-    pass
-
-
-class PlainChat(_Plain, ChatWire):
-    pass
-
-
-class PlainGoogle(_Plain, GoogleWire):
-    pass
-
-
-WIRES_WITHOUT = {
-    wire.name: wire for wire in (PlainAnthropic(), PlainResponses(), PlainChat(), PlainGoogle())
-}
-
-
-@pytest.mark.parametrize("wire", WIRES_WITHOUT.values(), ids=WIRES_WITHOUT)
+@pytest.mark.parametrize("wire", WIRES.values(), ids=WIRES)
 async def test_for_models_that_cannot_load_tools_they_are_appended(wire):
-    demand(wire)
-    service = Service(wire.listing("model-1"))
-    try:
+    with Stage(wire, "model-1") as service:
         zoo, fed = make_zoo()
-        wire.say(service, calls=[search("s1", "camel")])
-        wire.say(service, calls=[("c1", "feed_camel", {})])
-        wire.say(service, "Done.")
+        service.will_answer(calls=[search("s1", "camel")])
+        service.will_answer(calls=[("c1", "feed_camel", {})])
+        service.will_answer("Done.")
         await talk(wire, service, [user("Feed the camel.")], zoo)
-    finally:
-        service.close()
     assert fed == ["camel"]
     names = [[name for name, _ in wire.tools(body)] for body in service.bodies]
     assert names == [["feed_gecko", SEARCH], *[["feed_gecko", SEARCH, "feed_camel"]] * 2]
@@ -276,21 +235,18 @@ def call_of(body, name):
 
 
 async def test_responses_get_back_what_they_demand_of_calls_to_tools_that_were_found():
-    wire = demand(DEFERRING["responses"])
-    service = Service(wire.listing(wire.model))
-    try:
+    wire = DEFERRING["responses"]
+    with Stage(wire, wire.model) as service:
         zoo, _ = make_zoo()
-        wire.say(service, calls=[search("s1", "camel")], thought=True)
-        wire.say(service, calls=[("c1", "feed_camel", {})])
-        wire.say(service, "Done.")
+        service.will_answer(calls=[search("s1", "camel")], thought=True)
+        service.will_answer(calls=[("c1", "feed_camel", {})])
+        service.will_answer("Done.")
         transcript = Transcript([user("Feed the camel.")])
         await talk(wire, service, transcript, zoo)
-        wire.say(service, "Fine.")
+        service.will_answer("Fine.")
         everything = Limits(tools_budget=None)
         async with wire.access(service, wire.model) as model:
             await converse(model, [*transcript, user("?")], ensembles=[zoo], limits=everything)
-    finally:
-        service.close()
     last, plain = service.bodies[2:]
     kinds = [item["type"] for item in last["input"][1:]]
     assert kinds == [
@@ -320,15 +276,12 @@ async def test_responses_get_back_what_they_demand_of_calls_to_tools_that_were_f
 
 
 async def test_anthropic_s_mark_for_the_cache_is_on_a_tool_that_stays():
-    wire = demand(DEFERRING["anthropic"])
-    service = Service(wire.listing(wire.model))
-    try:
+    wire = DEFERRING["anthropic"]
+    with Stage(wire, wire.model) as service:
         zoo, _ = make_zoo()
-        wire.say(service, calls=[search("s1", "camel")])
-        wire.say(service, "Done.")
+        service.will_answer(calls=[search("s1", "camel")])
+        service.will_answer("Done.")
         await talk(wire, service, [user("Feed the camel.")], zoo)
-    finally:
-        service.close()
     marks = [("cache_control" in tool, tool["name"]) for tool in service.bodies[1]["tools"]]
     assert marks == [(False, "feed_gecko"), (True, SEARCH), (False, "feed_camel")]
 

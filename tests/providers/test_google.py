@@ -17,9 +17,9 @@ from converser.contents import AudioContent, BlobContent, ImageContent, TextualC
 from converser.exceptions import ModelFailure
 from converser.outcomes import Outcome
 from converser.replies import StopReason
-from tests.conversations import converse
 from tests.providers.google_wire import GoogleWire
-from tests.providers.service import Service, frame
+from tests.providers.scenes import Stage
+from tests.providers.service import frame
 from tests.providers.wires import SIGNATURE
 
 pytest.importorskip("google.genai", reason="needs the extra 'google'")
@@ -30,19 +30,8 @@ PICTURE = ImageContent(data=b"png", mimetype="image/png")
 
 @pytest.fixture
 def service():
-    service = Service(WIRE.listing("model-1"))
-    yield service
-    service.close()
-
-
-def will_answer(service, *args, **options):
-    before, after = WIRE.answer(*args, **options)
-    service.will_stream(*before, *after)
-
-
-async def ask(service, canisters=(), model="gemini-3-pro"):
-    async with WIRE.access(service, model=model) as accessed:
-        return await converse(accessed, canisters or [user("Go")])
+    with Stage(WIRE) as stage:
+        yield stage
 
 
 async def test_a_signature_on_its_own_goes_back_in_its_place(service):
@@ -51,10 +40,10 @@ async def test_a_signature_on_its_own_goes_back_in_its_place(service):
         WIRE._chunk({"text": "e."}),
         WIRE._chunk({"text": "", "thoughtSignature": SIGNATURE}, "STOP"),
     )
-    reply = await ask(service)
+    reply = await service.ask()
     assert reply.text == "One."
-    will_answer(service, "Two.")
-    await ask(service, [user("Go"), *reply, user("On")])
+    service.will_answer("Two.")
+    await service.ask([user("Go"), *reply, user("On")])
     assert service.bodies[1]["contents"][1]["parts"] == [
         {"text": "One."},
         {"text": "", "thoughtSignature": SIGNATURE},
@@ -65,10 +54,9 @@ async def test_a_signature_on_its_own_goes_back_in_its_place(service):
 async def test_calls_of_other_models_are_let_pass_where_signatures_are_demanded(
     service, model, signed
 ):
-    will_answer(service, "Fine.")
+    service.will_answer("Fine.")
     arguments = {"deep": {"list": [1, {"x": None}]}}
-    await ask(
-        service,
+    await service.ask(
         [
             user("Go"),
             InvocationCanister(identifier="a", name="snap", arguments=arguments),
@@ -93,11 +81,11 @@ async def test_calls_of_other_models_are_let_pass_where_signatures_are_demanded(
 
 
 async def test_images_sound_and_documents_find_their_parts(service):
-    will_answer(service, "Fine.")
+    service.will_answer("Fine.")
     pdf = BlobContent(data=b"%PDF", mimetype="application/pdf")
     sound = AudioContent(data=b"mp3", mimetype="audio/mpeg")
     moving = ImageContent(data=b"gif", mimetype="image/gif")
-    await ask(service, [user("Look", PICTURE, sound, moving), document(pdf, name="paper")])
+    await service.ask([user("Look", PICTURE, sound, moving), document(pdf, name="paper")])
     first, second = service.bodies[0]["contents"]
     assert [next(iter(part)) for part in first["parts"]] == [
         "text",
@@ -112,19 +100,19 @@ async def test_images_sound_and_documents_find_their_parts(service):
 
 async def test_a_question_that_is_refused_is_a_filtered_answer(service):
     service.will_stream(frame({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}}))
-    assert (await ask(service)).reason is StopReason.FILTERED
+    assert (await service.ask()).reason is StopReason.FILTERED
 
 
 async def test_a_call_that_cannot_be_read_is_a_failure(service):
     service.will_stream(WIRE._chunk({"text": ""}, "MALFORMED_FUNCTION_CALL"))
     with pytest.raises(ModelFailure, match=r"MALFORMED_FUNCTION_CALL.*try again"):
-        await ask(service)
+        await service.ask()
 
 
 async def test_a_key_is_also_refused_as_a_bad_request(service):
     service.will_fail(400, WIRE.error(400, "API key not valid: SECRET."))
     with pytest.raises(ModelFailure, match="refused the key") as caught:
-        await ask(service)
+        await service.ask()
     assert "SECRET" not in str(caught.value)
 
 
@@ -132,4 +120,4 @@ async def test_an_error_in_the_stream_is_a_failure(service):
     before, _ = WIRE.answer("So")
     service.will_stream(*before, frame(WIRE.error(503, "overloaded")))
     with pytest.raises(ModelFailure, match="try again"):
-        await ask(service)
+        await service.ask()

@@ -7,14 +7,11 @@ import pytest
 
 from converser.canisters import document, user
 from converser.contents import BlobContent, ImageContent
-from converser.ensembles import Ensemble
 from converser.exceptions import ModelFailure
-from converser.invokers import InvocationResult, Tool
 from converser.models import access_model
 from converser.replies import StopReason
-from tests.conversations import converse
 from tests.providers.openai_wires import ResponsesWire
-from tests.providers.service import Service
+from tests.providers.scenes import Stage, make_tools
 
 pytest.importorskip("openai", reason="needs the extra 'openai'")
 pytestmark = pytest.mark.anyio
@@ -29,32 +26,13 @@ CLOSED = {
 
 @pytest.fixture
 def service():
-    service = Service(WIRE.listing("model-1"))
-    yield service
-    service.close()
-
-
-def will_answer(service, *args, **options):
-    before, after = WIRE.answer(*args, **options)
-    service.will_stream(*before, *after)
-
-
-async def ask(service, canisters, **options):
-    async with WIRE.access(service) as model:
-        return await converse(model, canisters, **options)
-
-
-def make_tools(**schemas):
-    async def run(*_):
-        return InvocationResult()
-
-    tools = [Tool(name=name, arguments_schema=schema) for name, schema in schemas.items()]
-    return Ensemble("tools", tools=[(tool, run) for tool in tools])
+    with Stage(WIRE) as stage:
+        yield stage
 
 
 async def test_nothing_is_kept_at_the_service_and_reasoning_comes_encrypted(service):
-    will_answer(service, "Yes.")
-    await ask(service, [user("Go")])
+    service.will_answer("Yes.")
+    await service.ask([user("Go")])
     path, _, body = service.requests[0]
     assert path == "/v1/responses"
     assert body["store"] is False
@@ -62,9 +40,9 @@ async def test_nothing_is_kept_at_the_service_and_reasoning_comes_encrypted(serv
 
 
 async def test_the_items_of_a_turn_go_back_in_order_under_their_identifiers(service):
-    will_answer(service, "Look.", calls=[("c1", "t", {"a": "x"})], thought=True)
-    will_answer(service, "Done.")
-    await ask(service, [user("Go")], ensembles=[make_tools(t=CLOSED)])
+    service.will_answer("Look.", calls=[("c1", "t", {"a": "x"})], thought=True)
+    service.will_answer("Done.")
+    await service.ask([user("Go")], ensembles=[make_tools(t=CLOSED)])
     items = service.bodies[1]["input"][1:]
     assert [(item["type"], item.get("id")) for item in items] == [
         ("reasoning", "rs_1"),
@@ -76,11 +54,11 @@ async def test_the_items_of_a_turn_go_back_in_order_under_their_identifiers(serv
 
 
 async def test_strict_mode_is_used_only_where_it_changes_nothing(service):
-    will_answer(service, "Yes.")
+    service.will_answer("Yes.")
     optional = {**CLOSED, "required": []}
     dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema", **CLOSED}
-    await ask(
-        service, [user("Go")], ensembles=[make_tools(closed=dialect, optional=optional, open={})]
+    await service.ask(
+        [user("Go")], ensembles=[make_tools(closed=dialect, optional=optional, open={})]
     )
     tools = {tool["name"]: tool for tool in service.bodies[0]["tools"]}
     assert {name: tool["strict"] for name, tool in tools.items()} == {
@@ -100,7 +78,7 @@ async def test_a_refusal_is_told_and_typed(service):
     )
     _, after = WIRE.answer()
     service.will_stream(done, *after)
-    reply = await ask(service, [user("Go")])
+    reply = await service.ask([user("Go")])
     assert (reply.text, reply.reason) == ("I cannot.", StopReason.FILTERED)
 
 
@@ -109,17 +87,17 @@ async def test_failures_within_the_stream_are_told(service):
     response["error"] = {"code": "server_error", "message": "It broke"}
     service.will_stream(WIRE._event("response.failed", response=response))
     with pytest.raises(ModelFailure, match=r"It broke.*try again"):
-        await ask(service, [user("Go")])
+        await service.ask([user("Go")])
     service.will_stream(WIRE._event("error", code="x", message="No room", param=None))
     with pytest.raises(ModelFailure, match=r"No room.*try again"):
-        await ask(service, [user("Go")])
+        await service.ask([user("Go")])
 
 
 async def test_images_and_documents_find_their_parts(service):
-    will_answer(service, "Fine.")
+    service.will_answer("Fine.")
     pdf = BlobContent(data=b"%PDF", mimetype="application/pdf", name="a.pdf")
     picture = ImageContent(data=b"png", mimetype="image/png")
-    await ask(service, [user("Look", picture), document(pdf, name="paper")])
+    await service.ask([user("Look", picture), document(pdf, name="paper")])
     first, second = service.bodies[0]["input"]
     assert first["content"][1]["image_url"] == "data:image/png;base64,cG5n"
     assert second["content"] == [
@@ -146,8 +124,8 @@ async def test_the_official_endpoint_means_responses_and_another_one_chat(servic
     ("schema", "strict"), [(CLOSED, True), ({**CLOSED, "required": []}, False)]
 )
 async def test_an_answer_is_held_to_its_schema_by_the_service(service, schema, strict):
-    will_answer(service, '{"a": "x"}')
-    reply = await ask(service, [user("Go")], answer=schema)
+    service.will_answer('{"a": "x"}')
+    reply = await service.ask([user("Go")], answer=schema)
     assert reply.answer == {"a": "x"}
     (body,) = service.bodies
     form = body["text"]["format"]

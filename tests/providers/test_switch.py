@@ -9,8 +9,7 @@ from converser.canisters import supervisor, user
 from converser.codec import dump_canister, load_canister
 from converser.turns import Transcript
 from tests.conversations import assert_valid, converse
-from tests.providers.scenes import OSLO, ROME, WIRES, demand, make_clock, will_answer
-from tests.providers.service import Service
+from tests.providers.scenes import OSLO, ROME, WIRES, Stage, make_clock
 from tests.providers.wires import SIGNATURE, THOUGHT
 
 pytestmark = pytest.mark.anyio
@@ -23,7 +22,7 @@ def serve():
     services = []
 
     def start(wire):
-        services.append(Service(demand(wire).listing("x")))
+        services.append(Stage(wire, "x"))
         return services[-1]
 
     yield start
@@ -42,14 +41,14 @@ async def test_a_conversation_goes_on_elsewhere_and_comes_back(first, second, se
     one, other = serve(first), serve(second)
     clock, _ = make_clock()
     transcript = Transcript([supervisor("Be brief."), user("The time?")])
-    will_answer(first, one, "Look.", calls=[OSLO, ROME], thought=True)
-    will_answer(first, one, "Noon.")
+    one.will_answer("Look.", calls=[OSLO, ROME], thought=True)
+    one.will_answer("Noon.")
     await go_on(first, one, transcript, clock)
     transcript = Transcript(load_canister(dump_canister(c)) for c in transcript)
 
     transcript.append(user("Once more?"))
-    will_answer(second, other, calls=[BONN])
-    will_answer(second, other, "Still noon.")
+    other.will_answer(calls=[BONN])
+    other.will_answer("Still noon.")
     reply = await go_on(second, other, transcript, clock, model="other-model")
     assert reply.text == "Still noon."
     assert_valid(transcript)
@@ -63,7 +62,7 @@ async def test_a_conversation_goes_on_elsewhere_and_comes_back(first, second, se
         assert second.thoughts(body) == []
 
     transcript.append(user("Thanks."))
-    will_answer(first, one, "Any time.")
+    one.will_answer("Any time.")
     await go_on(first, one, transcript, clock)
     assert first.calls(one.bodies[2]) == [OSLO, ROME, BONN]
     if first.keeps_thoughts:
