@@ -101,7 +101,13 @@ any_content = st.one_of(
 
 base: dict[str, Any] = {"identifier": texts, "timestamp": times, "extras": extras}
 body: dict[str, Any] = {**base, "contents": st.lists(any_content, max_size=3)}
-result: dict[str, Any] = {"invocation_identifier": texts, "structured": json_data, **body}
+durations = st.none() | st.floats(min_value=0, max_value=1e9)
+result: dict[str, Any] = {
+    "invocation_identifier": texts,
+    "structured": json_data,
+    "duration": durations,
+    **body,
+}
 usage = st.none() | usages
 failures = st.sampled_from([each for each in Outcome if each is not Outcome.SUCCESS])
 arbitrary_canisters = {

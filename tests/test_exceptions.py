@@ -40,7 +40,7 @@ each_server_failure = pytest.mark.parametrize("family", SERVER_FAMILY)
 def test_each_is_of_the_one_family_and_drawn_at_the_top(family):
     assert issubclass(family, ConverserFailure)
     assert family.__name__ in exceptions.__doc__
-    assert len(FAMILY) == 17
+    assert len(FAMILY) == 19
 
 
 @each_failure

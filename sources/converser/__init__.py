@@ -74,6 +74,7 @@ if TYPE_CHECKING:
         ArgumentsInvalidity as ArgumentsInvalidity,
         CanisterInvalidity as CanisterInvalidity,
         ConfigurationFailure as ConfigurationFailure,
+        ConversationAbsence as ConversationAbsence,
         ConverserFailure as ConverserFailure,
         FunctionInvalidity as FunctionInvalidity,
         InvokerAbsence as InvokerAbsence,
@@ -85,6 +86,7 @@ if TYPE_CHECKING:
         MCPTimeoutFailure as MCPTimeoutFailure,
         ModelFailure as ModelFailure,
         NameConflict as NameConflict,
+        PersistenceFailure as PersistenceFailure,
         SchemaInvalidity as SchemaInvalidity,
         ToolExecutionFailure as ToolExecutionFailure,
     )
@@ -117,6 +119,13 @@ if TYPE_CHECKING:
     from .models import Model as Model, access_model as access_model
     from .naming import Naming as Naming
     from .outcomes import Outcome as Outcome
+    from .persistence.conversation import (
+        ConversationSurvey as ConversationSurvey,
+        StoredConversation as StoredConversation,
+    )
+    from .persistence.metadata import ConversationMetadata as ConversationMetadata
+    from .persistence.searching import ConversationFinding as ConversationFinding
+    from .persistence.store import ConversationStore as ConversationStore
     from .policies import (
         ApprovalRequest as ApprovalRequest,
         Approver as Approver,
@@ -181,10 +190,10 @@ _ROOMS = {
     ),
     "exceptions": (
         "AnswerInvalidity ArgumentsInvalidity CanisterInvalidity ConfigurationFailure "
-        "ConverserFailure "
+        "ConversationAbsence ConverserFailure "
         "FunctionInvalidity InvokerAbsence MCPConnectionFailure MCPExecutionFailure "
         "MCPFailure MCPProtocolFailure MCPSchemaFailure MCPTimeoutFailure ModelFailure "
-        "NameConflict SchemaInvalidity ToolExecutionFailure"
+        "NameConflict PersistenceFailure SchemaInvalidity ToolExecutionFailure"
     ),
     "functions": "create_local_ensemble create_tool_from_function tool",
     "invokers": "Annotations Context InvocationResult Invoker Tool",
@@ -197,6 +206,10 @@ _ROOMS = {
     "naming": "Naming",
     "rosters.opening": "open_roster",
     "outcomes": "Outcome",
+    "persistence.conversation": "ConversationSurvey StoredConversation",
+    "persistence.metadata": "ConversationMetadata",
+    "persistence.searching": "ConversationFinding",
+    "persistence.store": "ConversationStore",
     "policies": "ApprovalRequest Approver Decision Policy allow ask deny",
     "replies": "Limits Reply StopReason",
     "rosters.roster": "Roster",

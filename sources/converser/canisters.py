@@ -120,6 +120,8 @@ class ResultCanister(_ContentfulCanister):
     outcome: Outcome = Outcome.SUCCESS
     error: str | None = None
     structured: Any = None
+    duration: float | None = None
+    """Seconds that the call took; None where none was made."""
 
     def __post_init__(self) -> None:
         _ContentfulCanister.__post_init__(self)

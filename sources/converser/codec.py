@@ -111,6 +111,12 @@ def _number(value: Any) -> Any:
     raise _Mistake("JSON data, which has no NaN, Infinity, bytes or objects of Python", value)
 
 
+def _real(value: Any) -> float:
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300:
+        return float(value)
+    raise _Mistake("a number", value)
+
+
 def _json(value: Any) -> Any:
     """Copies JSON data into plain containers; one frame a level, so that deep data fits."""
     if value is None or isinstance(value, (str, bool)):
@@ -261,6 +267,7 @@ def _decode(sort: _Sort, value: Any) -> Any:
 _FORMS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "str": (_text, _text),
     "int": (_integer, _integer),
+    "float": (_real, _real),
     "bytes": (_encode_bytes, _decode_bytes),
     "datetime": (_encode_time, _decode_time),
     "Outcome": (lambda value: _decode_outcome(value).value, _decode_outcome),
@@ -356,12 +363,16 @@ def decode_canister(data: Mapping[str, Any]) -> Canister:
 
 def dump_canister(canister: Canister) -> str:
     """Writes a canister as one line of JSON, without the line break."""
-    data = encode_canister(canister)
+    return dump_data(encode_canister(canister), canister.identifier)
+
+
+def dump_data(data: Any, identifier: str) -> str:
+    """Writes an encoded canister, or a part of one, as one line of JSON that any editor can show."""
     try:
         line = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except (ValueError, RecursionError) as error:
         raise CanisterInvalidity(
-            f"Cannot write canister {canister.identifier!r} as JSON: {error}.",
+            f"Cannot write canister {identifier!r} as JSON: {error}.",
             remedy="Give huge integers as strings, and flatten data that is nested deeply.",
         ) from error
     if line.isascii():

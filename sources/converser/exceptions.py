@@ -18,6 +18,8 @@
     ├── NameConflict                  two tools would share one name
     ├── FunctionInvalidity            a Python function cannot become a tool
     ├── CanisterInvalidity            a canister, or its JSON, is not valid
+    ├── ConversationAbsence           no conversation of that name on disk, or more than one
+    ├── PersistenceFailure            a conversation on disk cannot be read or written, or is damaged
     ├── ConfigurationFailure          mistakes in configuration, all of them at once
     └── ModelFailure                  a model or its provider failed
 """
@@ -186,6 +188,14 @@ class FunctionInvalidity(ConverserFailure):
 
 class CanisterInvalidity(ConverserFailure):
     """A canister or a content, or its JSON, is not valid."""
+
+
+class ConversationAbsence(ConverserFailure):
+    """No conversation of that name is on disk, or more than one; the message tells which there are."""
+
+
+class PersistenceFailure(ConverserFailure):
+    """A conversation on disk, or content of one, cannot be read or written, or is damaged."""
 
 
 class ConfigurationFailure(ConverserFailure):

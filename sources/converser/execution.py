@@ -165,14 +165,13 @@ class Executor:
                     structured=result.structured,
                 )
         run.result = result
-        duration = 0.0 if run.begun is None else time.perf_counter() - run.begun
         self._announce(
             InvocationCompleted(
                 invocation=run.invocation,
                 ensemble=run.ensemble,
                 source=run.source,
                 result=result,
-                duration=duration,
+                duration=result.duration or 0.0,
             )
         )
 
@@ -193,6 +192,10 @@ class _Run:
         self.begun: float | None = None
         self.result: ResultCanister | None = None
 
+    def measure(self) -> float | None:
+        """Seconds since the call was made, if it was; finer than a microsecond is noise."""
+        return None if self.begun is None else round(time.perf_counter() - self.begun, 6)
+
     def succeed(self, result: InvocationResult) -> ResultCanister:
         """The tool's result; our remarks on it stand behind the tool's own contents."""
         remarks = tuple(TextualContent(text=f"Note: {remark}") for remark in result.remarks)
@@ -200,6 +203,7 @@ class _Run:
             invocation_identifier=self.invocation.identifier,
             contents=(*result.contents, *remarks),
             structured=result.structured,
+            duration=self.measure(),
         )
 
     def fail(
@@ -212,6 +216,7 @@ class _Run:
             error=error,
             contents=tuple(contents),
             structured=structured,
+            duration=self.measure(),
         )
 
     def abandon(self) -> ResultCanister:

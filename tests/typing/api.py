@@ -168,3 +168,17 @@ def write_canisters() -> None:
     text = converser.dump_canister(conversation[0])
     assert_type(text, str)
     assert_type(converser.load_canister(text), converser.Canister)
+
+
+def store_conversations() -> None:
+    store = converser.ConversationStore("folder")
+    conversation = store.create([converser.user("Hello")], name="greeting", tags=["t"])
+    assert_type(conversation, converser.StoredConversation)
+    conversation.append([converser.assistant("Hi.")])
+    assert_type(conversation.load(), tuple[converser.Canister, ...])
+    assert_type(conversation.undo(), tuple[converser.Canister, ...])
+    assert_type(store.open("greeting").fork(1), converser.StoredConversation)
+    assert_type(conversation.revise(name="other"), converser.ConversationMetadata)
+    assert_type(store.list(), tuple[converser.ConversationSurvey, ...])
+    for finding in store.search("hello"):
+        assert_type(finding, converser.ConversationFinding)
