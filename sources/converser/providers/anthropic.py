@@ -88,7 +88,8 @@ class AnthropicProvider(StreamingProvider[AnthropicConversation]):
         return {key: value for key, value in native.items() if value not in (None, [])}
 
     async def _open(self, native: dict[str, Any]) -> Stream:
-        return await self._client.messages.create(**native)
+        stream: Stream = await self._client.messages.create(**native)
+        return stream
 
     def _expect(self, request: TurnRequest) -> _Answer:
         return _Answer(self._model)

@@ -20,7 +20,8 @@ from ..canisters import (
 from ..immutables import EMPTY
 from ..invokers import Invoker
 from ..turns import Call
-from .openai import Message, describe_content, render_result
+from .openai import describe_content, render_result
+from .translations import Message
 
 _KEPT = ("type", "enum", "const", "required", "items", "anyOf", "oneOf", "properties")
 _ANSWER_START = re.compile(r'\s*\{\s*"answer"\s*:\s*"')

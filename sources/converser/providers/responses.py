@@ -83,7 +83,8 @@ class ResponsesProvider(StreamingProvider[ResponsesConversation]):
         return [nativize_search(tool) if tool["name"] == request.search else tool for tool in tools]
 
     async def _open(self, native: dict[str, Any]) -> Stream:
-        return await self._client.responses.create(**native)
+        stream: Stream = await self._client.responses.create(**native)
+        return stream
 
     def _expect(self, request: TurnRequest) -> _Answer:
         return _Answer(self._service, self._model, request.search)

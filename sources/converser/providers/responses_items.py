@@ -110,7 +110,7 @@ def is_call(item: Mapping[str, Any]) -> bool:
     """Whether an item is a call for us to answer; the service runs tools of its own, too."""
     if item["type"] == _SEARCH_CALL:
         return item.get("execution") == "client"
-    return item["type"] == "function_call"
+    return str(item["type"]) == "function_call"
 
 
 def nativize_search(tool: Message) -> Message:
