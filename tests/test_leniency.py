@@ -16,9 +16,10 @@ from converser.mcp.leniency import (
     decode_leniently,
     has_odd_characters,
     has_too_many_parts,
+    recover_identifiers,
 )
 from converser.mcp.salvage import BLOCKS_MAX, salvage_outcome
-from converser.mcp.stdio.messages import decode_messages, recover_identifiers
+from converser.mcp.stdio.messages import decode_messages
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 JSON = st.recursive(
@@ -110,9 +111,9 @@ def _blank(value: Any) -> Any:
 
 
 def test_a_long_text_is_one_part() -> None:
-    assert not has_too_many_parts(json.dumps({"text": '[1,"a\\' * 300_000}).encode())
-    assert has_too_many_parts(b"[" + b"[]," * 300_000 + b"[]]")
-    assert has_too_many_parts(b"[" + b"1," * 5_000_000 + b"1]")
+    assert not has_too_many_parts(json.dumps({"text": '[1,"a\\' * 300_000}).encode(), 500_000)
+    assert has_too_many_parts(b"[" + b"[]," * 300_000 + b"[]]", 500_000)
+    assert has_too_many_parts(b"[" + b"1," * 5_000_000 + b"1]", 500_000)
 
 
 def test_blocks_without_end_are_kept_together() -> None:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, strategies as st
 from mcp import MCPError
 
+from converser.mcp.oversize.spills import USUAL_BOUNDS, Bounds, Spill
 from converser.mcp.stdio.dispatcher import LeanDispatcher
 from converser.mcp.stdio.framing import Framer
 from converser.mcp.stdio.process import ServerProcess
@@ -53,7 +54,7 @@ class Recorder(ServerProcess):
 @given(st.lists(MESSAGES.map(lambda m: json.dumps(m).encode()) | st.binary(), max_size=5))
 def test_no_line_upsets_the_dispatcher(lines: list[bytes]) -> None:
     async def serve() -> None:
-        dispatcher = LeanDispatcher(lambda: None, lambda _, result: result)
+        dispatcher = LeanDispatcher(lambda: None, lambda _, result: result, USUAL_BOUNDS)
         recorder = Recorder()
         dispatcher.attach(recorder)
 
@@ -82,7 +83,7 @@ def test_no_line_upsets_the_dispatcher(lines: list[bytes]) -> None:
 )
 def test_a_broken_line_fails_the_call_whose_id_it_names(broken: str) -> None:
     async def serve() -> None:
-        dispatcher = LeanDispatcher(lambda: None, lambda _, result: result)
+        dispatcher = LeanDispatcher(lambda: None, lambda _, result: result, USUAL_BOUNDS)
         recorder = Recorder()
         dispatcher.attach(recorder)
         call = asyncio.ensure_future(
@@ -101,7 +102,20 @@ def test_a_broken_line_fails_the_call_whose_id_it_names(broken: str) -> None:
 def test_lines_are_the_same_however_they_are_cut(data: bytes, cuts: list[int], limit: int) -> None:
     data = data.replace(b"\0", b"\n")
     expected = [len(line) if len(line) > limit else line for line in data.split(b"\n")[:-1] if line]
-    framer, found, places = Framer(limit), [], sorted(min(cut, len(data)) for cut in cuts)
+    framer, places = Framer(Bounds(limit)), sorted(min(cut, len(data)) for cut in cuts)
+    found: list[bytes | Spill] = []
     for begin, end in zip([0, *places], [*places, len(data)], strict=True):
         found += framer.feed(data[begin:end])
-    assert [each if isinstance(each, bytes) else each.length for each in found] == expected
+    framer.discard()
+    assert [_measure(each) for each in found] == expected
+
+
+def _measure(line: bytes | Spill) -> bytes | int:
+    """A line as it is, or the length of one that went into a file, all of which must be there."""
+    if isinstance(line, bytes):
+        return line
+    line.close()
+    if line.path is not None:
+        assert line.path.stat().st_size == line.size
+    line.discard()
+    return line.size

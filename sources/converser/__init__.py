@@ -90,6 +90,7 @@ if TYPE_CHECKING:
         SchemaInvalidity as SchemaInvalidity,
         ToolExecutionFailure as ToolExecutionFailure,
     )
+    from .excesses import Excess as Excess, access_excess as access_excess
     from .functions import (
         create_local_ensemble as create_local_ensemble,
         create_tool_from_function as create_tool_from_function,
@@ -195,6 +196,7 @@ _ROOMS = {
         "MCPFailure MCPProtocolFailure MCPSchemaFailure MCPTimeoutFailure ModelFailure "
         "NameConflict PersistenceFailure SchemaInvalidity ToolExecutionFailure"
     ),
+    "excesses": "Excess access_excess",
     "functions": "create_local_ensemble create_tool_from_function tool",
     "invokers": "Annotations Context InvocationResult Invoker Tool",
     "mcp.clients": "HttpMCPClient InProcessMCPClient MCPClient SseMCPClient StdioMCPClient",

@@ -11,9 +11,10 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from .canisters import Canister, DocumentCanister, ResultCanister, UserCanister
-from .contents import BlobContent, Content, ImageContent, TextualContent
+from .contents import BlobContent, Content, ImageContent, LinkContent, TextualContent
 from .costs import CHARACTERS_PER_TOKEN
 from .exceptions import ToolExecutionFailure
+from .excesses import HANDLE, STORE, Excess, access_excess
 from .immutables import freeze
 from .invokers import Annotations, Context, InvocationResult, Tool
 from .outcomes import Outcome
@@ -23,6 +24,8 @@ from .turns import Transcript
 _HEAD = 2 / 3
 _FRAME = 300
 """Characters that the words round a piece of a result may take."""
+_USUAL_ROOM = 100_000
+"""Characters of one piece, where results are not shortened."""
 
 READING_TOOL = Tool(
     name="read_result",
@@ -61,7 +64,7 @@ READING_TOOL = Tool(
 class Digest(Transcript):
     """A transcript as a model sees it; each canister is digested once, and always to the same."""
 
-    __slots__ = ("_characters", "_handles", "_texts", "reader", "vision")
+    __slots__ = ("_characters", "_excesses", "_handles", "_texts", "reader", "vision")
 
     def __init__(self, *, budget: int | None, vision: bool, reader: str) -> None:
         super().__init__()
@@ -70,6 +73,7 @@ class Digest(Transcript):
             self._characters = max(budget, RESULT_BUDGET_MIN) * CHARACTERS_PER_TOKEN
         self._handles: set[str] = set()
         self._texts: dict[str, ResultCanister] = {}
+        self._excesses: set[str] = set()
         self.vision = vision
         self.reader = reader
 
@@ -80,13 +84,16 @@ class Digest(Transcript):
     @property
     def has_more(self) -> bool:
         """Whether some result was shortened, so that there is more to read."""
-        return bool(self._texts)
+        return bool(self._texts or self._excesses)
 
     async def read(self, _: Context, arguments: dict[str, Any]) -> InvocationResult:
         """Gives a piece of a shortened result: the invocable of the reading tool."""
         handle, offset = str(arguments["handle"]), int(arguments.get("offset", 0))
+        if (excess := STORE.find(handle)) is not None:
+            return await self._read_excess(excess, offset, arguments)
         if (canister := self._texts.get(handle)) is None or self._characters is None:
-            raise self._refuse(f"There is no shortened result {handle!r}.", self._texts)
+            handles = (*self._texts, *self._excesses)
+            raise self._refuse(f"There is no shortened result {handle!r}.", handles)
         text = _render(canister)
         if offset >= len(text):
             raise self._refuse(f"The result {handle!r} has only {len(text)} characters.")
@@ -100,6 +107,24 @@ class Digest(Transcript):
         more = f" It goes on at offset {end}." if end < len(text) else " This is its end."
         head = f"[Characters {offset} to {end} of the {len(text)} of {handle}.{more}]"
         return InvocationResult(contents=(TextualContent(text=f"{head}\n{text[offset:end]}"),))
+
+    async def _read_excess(
+        self, excess: Excess, offset: int, arguments: dict[str, Any]
+    ) -> InvocationResult:
+        """Gives a piece of what was too large for memory; there, offset and length count bytes."""
+        if offset >= excess.size:
+            raise self._refuse(f"{excess.handle!r} has only {excess.size} bytes.")
+        if search := arguments.get("search"):
+            found = await excess.find(str(search), offset)
+            if found is None:
+                raise self._refuse(f"{search!r} does not occur after byte {offset}.")
+            offset = found
+        room = (self._characters or _USUAL_ROOM) - _FRAME
+        text = excess.read(offset, min(int(arguments.get("length", room)), room))
+        end = offset + len(text.encode())
+        more = f" It goes on at offset {end}." if end < excess.size else " This is its end."
+        head = f"[Bytes {offset} to {end} of the {excess.size} of {excess.handle}.{more}]"
+        return InvocationResult(contents=(TextualContent(text=f"{head}\n{text}"),))
 
     def _refuse(self, words: str, handles: Iterable[str] = ()) -> ToolExecutionFailure:
         known = ", ".join(list(handles)[-10:])
@@ -115,9 +140,35 @@ class Digest(Transcript):
             canister, (ResultCanister, UserCanister, DocumentCanister)
         ):
             canister = self._describe_images(canister)
-        if self._characters is not None and isinstance(canister, ResultCanister):
+        if not isinstance(canister, ResultCanister):
+            return canister
+        if not STORE.is_empty:
+            canister = self._describe_excesses(canister)
+        if self._characters is not None:
             return self._shorten(canister, self._characters)
         return canister
+
+    def _describe_excesses(self, canister: ResultCanister) -> ResultCanister:
+        """Puts a note in the place of each link to what was too large for memory, on how to read it."""
+        named = HANDLE.findall(canister.error or "")
+        self._excesses.update(handle for handle in named if STORE.find(handle) is not None)
+        contents = tuple(
+            TextualContent(text=self._describe_excess(part, excess))
+            if isinstance(part, LinkContent) and (excess := access_excess(part)) is not None
+            else part
+            for part in canister.contents
+        )
+        return canister if contents == canister.contents else replace(canister, contents=contents)
+
+    def _describe_excess(self, link: LinkContent, excess: Excess) -> str:
+        words = f"[{link.description} It has {excess.size} bytes of the type {excess.mimetype}"
+        if not excess.is_text:
+            return f"{words}, which you cannot read; people find it in {excess.path}.]"
+        self._excesses.add(excess.handle)
+        return (
+            f'{words}. To read it, call {self.reader} with the handle "{excess.handle}" and an'
+            " offset in bytes.]"
+        )
 
     def _describe_images(
         self, canister: ResultCanister | UserCanister | DocumentCanister
@@ -177,7 +228,7 @@ _digests: WeakKeyDictionary[Transcript, tuple[tuple[object, ...], Digest]] = Wea
 
 def digest(transcript: Transcript, *, budget: int | None, vision: bool, reader: str) -> Transcript:
     """What a model sees of a transcript; kept with it, so that translations of it can be kept too."""
-    if budget is None and vision:
+    if budget is None and vision and STORE.is_empty:
         return transcript
     key = (budget, vision, reader)
     known = _digests.get(transcript)

@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any
 
 import converser
+from converser.excesses import STORE
 from tests.faults.fault import Fault, Report
 from tests.faults.probes import Probe, find_processes
 from tests.faults.scene import Scene, open_scene
@@ -30,6 +31,7 @@ async def examine(fault: Fault) -> Report:
         probe = Probe([scene.mark])
         async with probe.beating():
             await _ACTS[fault.act](scene, report)
+        STORE.close()  # which else lasts as long as the process
         report.leaks = await probe.find_leaks()
         report.notes = scene.count_notes()
     report.stall, report.growth = probe.stall, probe.growth
@@ -75,9 +77,17 @@ def _note_failure(report: Report, failure: BaseException) -> None:
 
 def _note_result(report: Report, result: Any, ensemble: converser.Ensemble) -> None:
     structured = "" if result.structured is None else json.dumps(result.structured)[:1_000]
-    words = [result.text[:1_000], structured, *result.remarks, *ensemble.remarks]
+    kept = [_describe(link) for link in result.contents if isinstance(link, converser.LinkContent)]
+    words = [result.text[:1_000], structured, *kept, *result.remarks, *ensemble.remarks]
     report.words = " ".join(words).replace("\n", " ")
     report.outcome = "success"
+
+
+def _describe(link: converser.LinkContent) -> str:
+    """What is said of a part that was too large, and how much of it is really there."""
+    excess = converser.access_excess(link)
+    size = excess.path.stat().st_size if excess else 0
+    return f"{link.description} {size} bytes kept"
 
 
 @contextlib.asynccontextmanager

@@ -128,6 +128,17 @@ class MissingContent(Scenario):
         return {"structuredContent": {"answer": 42}} if arguments.get("structured") else {}
 
 
+class Large(Scenario):
+    """`good` gives as many bytes of text as it is asked for; `also_good` as many numbers."""
+
+    def call_tool(self, name: str, arguments: JSON) -> JSON:
+        size = arguments.get("size", 0)
+        if name == "also_good":
+            return {"content": [], "structuredContent": {"numbers": list(range(size))}}
+        words = "the beginning" + " \u20ac and so on" * (size // 16) + " the very end"
+        return {"content": [{"type": "text", "text": "small"}, {"type": "text", "text": words}]}
+
+
 class Noise(Scenario):
     """Lines that are not JSON come before each answer."""
 
@@ -167,6 +178,7 @@ SCENARIOS: dict[str, Callable[[], Scenario]] = {
     "endless-empty-pages": EndlessEmptyPages,
     "unknown-content": UnknownContent,
     "missing-content": MissingContent,
+    "large": Large,
     "noise": Noise,
     "mute": Mute,
     "deaf": Deaf,

@@ -16,6 +16,8 @@ from .references import REFERENCE, has_reference
 
 TRANSPORTS = ("stdio", "http", "sse", "in-process")
 TOOL_NAMES = ("prefix", "mcp")
+LIMIT_MIN = 65_536
+"""Bytes of a result; with less than that, there would be little but notes on what is left out."""
 SCOPES = ("project", "user", "application")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _TOOL_PREFIX = re.compile(r"[A-Za-z0-9_-]{0,64}")
@@ -152,6 +154,12 @@ def _check_count(value: Any) -> Iterable[Problem]:
         yield Problem((), f"expected a whole number from 0 on, not {name_kind(value)}.")
 
 
+def _check_limit(value: Any) -> Iterable[Problem]:
+    if isinstance(value, bool) or not isinstance(value, int) or value < LIMIT_MIN:
+        words = f"expected a whole number of bytes from {LIMIT_MIN} on, not {name_kind(value)}."
+        yield Problem((), words)
+
+
 def _check_tool_timeouts(value: Any) -> Iterable[Problem]:
     if not is_table(value):
         yield Problem((), f"expected a table of tools and seconds, not {name_kind(value)}.")
@@ -177,6 +185,7 @@ CHECKS: Mapping[str, Callable[[Any], Iterable[Problem]]] = {
     "tool_timeouts": _check_tool_timeouts,
     "connect_timeout": _check_seconds,
     "reconnect_attempts": _check_count,
+    "result_limit": _check_limit,
     "replay_tools": _check_texts,
     "lazy": _check_boolean,
     "tool_prefix": _check_prefix,

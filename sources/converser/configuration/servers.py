@@ -35,6 +35,7 @@ class ServerSettings(TypedDict, total=False):
     tool_timeouts: Mapping[str, float]
     connect_timeout: float
     reconnect_attempts: int
+    result_limit: int
     replay_tools: Sequence[str]
     tool_prefix: str | None
     tool_names: ToolNames
@@ -74,6 +75,8 @@ class MCPServer:
     """Seconds until the server must be ready."""
     reconnect_attempts: int = 3
     """How often a lost connection is tried again by itself."""
+    result_limit: int = 16_777_216
+    """Bytes of a result that are taken into memory; what is over it goes into a file."""
     replay_tools: tuple[str, ...] = ()
     """Tools that may be called again when the outcome of a call is unknown; may hold patterns."""
     tool_prefix: str | None = None

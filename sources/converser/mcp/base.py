@@ -11,6 +11,7 @@ from typing import Any
 
 import anyio
 import mcp_types as wire
+from anyio.to_thread import run_sync
 from mcp.client.session import ClientSession
 from mcp.shared.exceptions import MCPError
 
@@ -33,7 +34,7 @@ from .failures import (
 )
 from .handlers import Elicitation, ElicitationAnswer, ElicitationHandler, adapt_elicitation
 from .listings import list_every_page
-from .results import interpret_result
+from .results import interpret_result, is_large
 from .salvage import Salvager
 from .sessions import SessionSetup, Way, open_session
 from .states import ConnectionState
@@ -192,7 +193,11 @@ class SessionClient(ABC):
                 if not await self._prepare_repeat(failure, translated, attempts):
                     raise attempts.judge(translated) from failure
                 attempts.follow(translated)
-        outcome = interpret_result(result)
+        outcome = (
+            await run_sync(interpret_result, result)  # where others get their turn
+            if is_large(result)
+            else interpret_result(result)
+        )
         if result.is_error:
             raise self._report_tool_error(outcome, site)
         return self._checks.check(name, outcome)

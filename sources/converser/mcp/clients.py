@@ -13,6 +13,7 @@ from ..immutables import EMPTY
 from .base import SessionClient
 from .connection import Patience
 from .handlers import ElicitationHandler
+from .oversize.spills import RESULT_LIMIT, Bounds
 from .sessions import Way
 from .states import ConnectionState
 from .stderr import StderrRing
@@ -62,6 +63,7 @@ class StdioMCPClient(SessionClient):
         connect_timeout: float = CONNECT_TIMEOUT,
         reconnect_attempts: int = RECONNECT_ATTEMPTS,
         elicit: ElicitationHandler | None = None,
+        result_limit: int = RESULT_LIMIT,
     ) -> None:
         words = (command,) if isinstance(command, str) else tuple(command)
         if not words or not words[0]:
@@ -73,12 +75,17 @@ class StdioMCPClient(SessionClient):
         self._command = words
         self._environment = environment
         self._cwd = cwd
+        self._bounds = Bounds(result_limit)
 
     def open_transport(self) -> Way:
         """What to start, and how."""
         ring = self.ring = StderrRing()
         return Launch(
-            command=self._command, environment=self._environment, cwd=self._cwd, ring=ring
+            command=self._command,
+            environment=self._environment,
+            cwd=self._cwd,
+            ring=ring,
+            bounds=self._bounds,
         )
 
 
@@ -100,16 +107,18 @@ class HttpMCPClient(SessionClient):
         reconnect_attempts: int = RECONNECT_ATTEMPTS,
         elicit: ElicitationHandler | None = None,
         auth: httpx2.Auth | None = None,
+        result_limit: int = RESULT_LIMIT,
     ) -> None:
         patience = Patience(connect_timeout=connect_timeout, attempts=reconnect_attempts)
         super().__init__(name or self.transport, self.transport, patience, elicit)
         self._url = url
         self._headers = headers
         self._auth = auth
+        self._bounds = Bounds(result_limit)
 
     def open_transport(self) -> Way:
         """Opens the HTTP client."""
-        return open_http(self._url, self._headers, self._auth)
+        return open_http(self._url, self._headers, self._auth, self._bounds)
 
 
 class SseMCPClient(HttpMCPClient):
@@ -119,7 +128,7 @@ class SseMCPClient(HttpMCPClient):
 
     def open_transport(self) -> Way:
         """Opens the stream of events."""
-        return open_sse(self._url, self._headers, self._auth)
+        return open_sse(self._url, self._headers, self._auth, self._bounds)
 
 
 class InProcessMCPClient(SessionClient):

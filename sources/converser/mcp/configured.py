@@ -22,6 +22,7 @@ from ..exceptions import ConfigurationFailure
 from .base import SessionClient
 from .connection import Patience
 from .handlers import ElicitationHandler
+from .oversize.spills import Bounds
 from .sessions import Way
 from .settings import configure_ensemble
 from .stderr import StderrRing
@@ -50,9 +51,11 @@ class ConfiguredMCPClient(SessionClient):
                 environment=resolve_environment(server),
                 cwd=resolve_cwd(server),
                 ring=ring,
+                bounds=Bounds(server.result_limit),
             )
         opener = open_http if server.transport == "http" else open_sse
-        return opener(resolve_url(server), resolve_headers(server))
+        bounds = Bounds(server.result_limit)
+        return opener(resolve_url(server), resolve_headers(server), bounds=bounds)
 
 
 def _take_server(name: str, found: object) -> Way:

@@ -14,10 +14,10 @@ import anyio.lowlevel
 import httpx2
 from pydantic_core import to_json
 
-from .leniency import PARTS_MAX, decode_leniently, has_odd_characters, has_too_many_parts
-
-BODY_MAX = 128 * 1024 * 1024
-"""Bytes of one answer, as they are once inflated."""
+from .leniency import decode_leniently, has_odd_characters, has_too_many_parts
+from .oversize.events import shrink_events
+from .oversize.running import Oversize, reduce_message, spill_message
+from .oversize.spills import Bounds, Gathering, Spill
 
 _HEAD = re.compile(rb'\{"jsonrpc":"2\.0",(?:"id":(\d+|"[^"]*"),)?(?:"method":"([^"]*)")?')
 _HOP_HEADERS = ("content-encoding", "content-length", "transfer-encoding")
@@ -25,6 +25,10 @@ _HOP_HEADERS = ("content-encoding", "content-length", "transfer-encoding")
 
 class BrokenAnswer(Exception):
     """An answer that came, and cannot be used."""
+
+    def __init__(self, reason: str, remedy: str = "") -> None:
+        super().__init__(reason)
+        self.fault = {"broken": reason, "remedy": remedy}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,17 +91,20 @@ async def iterate_pieces(response: httpx2.Response) -> AsyncGenerator[bytes, Non
                 await anyio.lowlevel.checkpoint()
 
 
-async def read_answer(response: httpx2.Response, request: httpx2.Request) -> httpx2.Response:
-    """A response whose JSON has been read, within the bound, its broken characters replaced."""
-    is_plain = _is_plain(response)
+async def read_answer(
+    response: httpx2.Response, request: httpx2.Request, bounds: Bounds
+) -> httpx2.Response:
+    """A response whose JSON has been read, its broken characters replaced, and made small if need be."""
+    is_plain = _is_plain(response, bounds)
     try:
-        body = await (response.aread() if is_plain else _collect(response))
+        body = await (response.aread() if is_plain else _collect(response, bounds))
     except httpx2.DecodingError:
         raise BrokenAnswer("it is not compressed as it says") from None
     finally:
         await response.aclose()
-    if has_too_many_parts(body):
-        raise BrokenAnswer(f"it has more than {PARTS_MAX} parts, which is too much")
+    if isinstance(body, Spill) or has_too_many_parts(body, bounds.parts):
+        body, is_plain = await _reduce(body, bounds), False
+    await anyio.lowlevel.checkpoint()
     if has_odd_characters(body):
         try:
             body = to_json(decode_leniently(body))
@@ -108,39 +115,56 @@ async def read_answer(response: httpx2.Response, request: httpx2.Request) -> htt
     return replace_content(response, request, body)
 
 
-def _is_plain(response: httpx2.Response) -> bool:
+async def _reduce(body: bytes | Spill, bounds: Bounds) -> bytes:
+    """An answer that is too large, with links to files in place of what is large in it."""
+    spill = spill_message(body, bounds) if isinstance(body, bytes) else body
+    try:
+        return await reduce_message(spill, bounds)
+    except Oversize as failure:
+        raise BrokenAnswer(str(failure), failure.remedy) from None
+
+
+def _is_plain(response: httpx2.Response, bounds: Bounds) -> bool:
     """Whether a body is known beforehand to be within the bound."""
     length = response.headers.get("content-length", "")
-    is_short = length.isdecimal() and int(length) <= BODY_MAX
+    is_short = length.isdecimal() and int(length) <= bounds.memory
     return is_short and "content-encoding" not in response.headers
 
 
-async def _collect(response: httpx2.Response) -> bytes:
-    """The inflated body, piece by piece up to the bound."""
-    parts: list[bytes] = []
-    size = 0
-    async with aclosing(iterate_pieces(response)) as pieces:
-        async for piece in pieces:
-            parts.append(piece)
-            size += len(piece)
-            if size > BODY_MAX:
-                raise BrokenAnswer(f"it has more than {BODY_MAX} bytes")
-    return b"".join(parts)
+async def _collect(response: httpx2.Response, bounds: Bounds) -> bytes | Spill:
+    """The inflated body; one that is over the bound goes into a file."""
+    gathering = Gathering(bounds)
+    try:
+        async with aclosing(iterate_pieces(response)) as pieces:
+            async for piece in pieces:
+                gathering.add(piece)
+                if gathering.is_hopeless:
+                    break
+    except BaseException:
+        gathering.discard()
+        raise
+    return gathering.release()
 
 
 class EventBytes(httpx2.AsyncByteStream):
     """The bytes of a stream of events; broken off, it just ends."""
 
     def __init__(
-        self, response: httpx2.Response, exchange: Exchange, on_close: Callable[[], None]
+        self,
+        response: httpx2.Response,
+        exchange: Exchange,
+        on_close: Callable[[], None],
+        bounds: Bounds,
     ) -> None:
         self._response = response
         self._exchange = exchange
         self._on_close = on_close
+        self._bounds = bounds
 
     async def __aiter__(self) -> AsyncGenerator[bytes, None]:
         """Called by the HTTP client."""
-        async with aclosing(iterate_pieces(self._response)) as pieces:
+        raw = iterate_pieces(self._response)
+        async with aclosing(raw), aclosing(shrink_events(raw, self._bounds)) as pieces:
             while True:
                 piece = b""
                 with self._exchange.waiting():

@@ -115,9 +115,14 @@ def unwrap_group(failure: BaseException) -> BaseException:
     return failure
 
 
-def blame_answer(code: int, reason: str) -> MCPError:
+def blame_answer(code: int, reason: str, remedy: str = "") -> MCPError:
     """An error in place of an answer that cannot be used, though the server has worked on it."""
-    return MCPError(code, reason, {FAULT_KEY: {"broken": reason}})
+    return MCPError(code, reason, {FAULT_KEY: {"broken": reason, "remedy": remedy}})
+
+
+def wrap_fault(fault: dict[str, Any]) -> dict[str, Any]:
+    """A JSON-RPC error that says what went wrong on the way, where the SDK would only pass it on."""
+    return {"code": _CONNECTION_CLOSED, "message": "HTTP fault", "data": {FAULT_KEY: fault}}
 
 
 def is_connection_lost(failure: BaseException) -> bool:
@@ -167,7 +172,7 @@ def report_timeout(site: Site, cause: BaseException | None = None) -> MCPTimeout
 def _translate_rpc_error(failure: MCPError, site: Site) -> MCPFailure:
     if (fault := _find_fault(failure)) is not None and not is_connection_lost(failure):
         if reason := fault.get("broken"):
-            return _report_broken(site, str(reason), failure)
+            return _report_broken(site, str(reason), failure, fault.get("remedy"))
         return _report_http_fault(fault, failure, site)
     if is_connection_lost(failure) or _is_stream_broken(failure):
         return report_lost(site, failure)
@@ -217,9 +222,11 @@ def _report_invalid_message(site: Site, failure: ValidationError) -> MCPProtocol
     )
 
 
-def _report_broken(site: Site, reason: str, cause: BaseException) -> MCPProtocolFailure:
+def _report_broken(
+    site: Site, reason: str, cause: BaseException, remedy: str | None = None
+) -> MCPProtocolFailure:
     """An answer came, and cannot be used: what was asked for may well have been done."""
-    remedy = "Report this to the server's authors."
+    remedy = remedy or "Report this to the server's authors."
     if is_call := site.stage == "call":
         remedy = f"Check whether it took effect before you call it again. {remedy}"
     return MCPProtocolFailure(

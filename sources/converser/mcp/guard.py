@@ -8,6 +8,7 @@ No text of an exception is passed on that could quote a header: headers hold sec
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import anyio
@@ -25,9 +26,9 @@ from .exchanges import (
     read_head,
     replace_content,
 )
-from .failures import FAULT_KEY
+from .failures import wrap_fault
+from .oversize.spills import USUAL_BOUNDS, Bounds
 
-_FAULT_CODE = -32000
 _ERROR_MAX = 1024 * 1024
 _NOTICE_PATIENCE = 5.0
 _GOODBYE_PATIENCE = 2.0
@@ -44,8 +45,9 @@ _LOST_SESSION = ("session not found", "session terminated", "no valid session id
 class GuardedTransport(httpx2.AsyncBaseTransport):
     """Answers in the server's place where the server, or the way to it, is broken."""
 
-    def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
+    def __init__(self, inner: httpx2.AsyncBaseTransport, bounds: Bounds = USUAL_BOUNDS) -> None:
         self._inner = inner
+        self._bounds = bounds
         self._exchanges: dict[bytes, Exchange] = {}
         self._notices: set[anyio.CancelScope] = set()
         self._throttle = Throttle()
@@ -87,11 +89,11 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         except httpx2.TransportError as failure:
             response = _answer(request, 503, _blame_network(failure))
         except BrokenAnswer as failure:
-            response = _answer(request, 502, _wrap({"broken": str(failure)}))
+            response = _answer(request, 502, wrap_fault(failure.fault))
         finally:
             if response is None or not isinstance(response.stream, EventBytes):
                 self._forget(number, exchange)
-        return response or _answer(request, 503, _wrap({"broken": "nobody waits for it"}))
+        return response or _answer(request, 503, wrap_fault({"broken": "nobody waits for it"}))
 
     async def _request(
         self, request: httpx2.Request, exchange: Exchange, number: bytes
@@ -105,9 +107,10 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             return response
         kind = response.headers.get("content-type", "").lower()
         if kind.startswith("application/json") and status != 202:
-            return await read_answer(response, request)
+            return await read_answer(response, request, self._bounds)
         if kind.startswith("text/event-stream") and status != 202:
-            stream = EventBytes(response, exchange, lambda: self._forget(number, exchange))
+            forget = partial(self._forget, number, exchange)
+            stream = EventBytes(response, exchange, forget, self._bounds)
             return replace_content(response, request, stream)
         await response.aclose()
         raise BrokenAnswer(f"status {status}, content type {kind.partition(';')[0] or 'none'}")
@@ -146,7 +149,8 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         response = await self._inner.handle_async_request(request)
         if response.status_code != 200:
             return response
-        return replace_content(response, request, EventBytes(response, Exchange(), lambda: None))
+        stream = EventBytes(response, Exchange(), lambda: None, self._bounds)
+        return replace_content(response, request, stream)
 
 
 async def _explain_status(request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
@@ -156,7 +160,7 @@ async def _explain_status(request: httpx2.Request, response: httpx2.Response) ->
     lost = "mcp-session-id" in request.headers and _is_session_lost(status, error)
     if error is None or lost or status in (401, 403):
         retry_after = response.headers.get("retry-after")
-        error = _wrap({"status": status, "retry_after": retry_after, "lost": lost})
+        error = wrap_fault({"status": status, "retry_after": retry_after, "lost": lost})
     return _answer(request, status, error, dict(response.headers))
 
 
@@ -195,11 +199,7 @@ def _blame_network(failure: httpx2.TransportError) -> dict[str, Any]:
     text = str(failure) or type(failure).__name__
     if isinstance(failure, httpx2.LocalProtocolError):
         text = "the request is not valid HTTP"
-    return _wrap({"text": text, "sent": not isinstance(failure, _NEVER_SENT)})
-
-
-def _wrap(fault: dict[str, Any]) -> dict[str, Any]:
-    return {"code": _FAULT_CODE, "message": "HTTP fault", "data": {FAULT_KEY: fault}}
+    return wrap_fault({"text": text, "sent": not isinstance(failure, _NEVER_SENT)})
 
 
 def _answer(

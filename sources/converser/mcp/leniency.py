@@ -12,10 +12,8 @@ from .narrowing import as_list
 DEPTH_MAX = 200
 """Levels of nesting, as the strict decoder has it; deeper data ends other parts of the SDK."""
 
-PARTS_MAX = 500_000
-"""Values in one message: each becomes an object, and many small ones hold up the event loop for long."""
-
 _PREFIX = 4 * 1024 * 1024
+_IDENTIFIER = re.compile(rb'"id"\s*:\s*(?:(\d{1,19})|"([^"\\]{1,100})")')
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -30,7 +28,7 @@ def decode_leniently(data: bytes) -> Any:
         raise ValueError("It is nested too deeply") from None
 
 
-def has_too_many_parts(data: bytes, limit: int = PARTS_MAX) -> bool:
+def has_too_many_parts(data: bytes, limit: int) -> bool:
     """Whether JSON has more values than the bound; told without decoding it, and whatever its texts say."""
     if len(data) <= limit or _count_parts(data) <= limit:
         return False
@@ -49,6 +47,12 @@ def _has_too_many_bare(data: bytes, limit: int) -> bool:
 
 def _count_parts(data: bytes) -> int:
     return sum(map(data.count, (b",", b"[", b"{")))
+
+
+def recover_identifiers(line: bytes) -> set[int | str]:
+    """What may be ids in a line that cannot be decoded, at its beginning and end."""
+    found = {match for part in (line[:4_096], line[-4_096:]) for match in _IDENTIFIER.findall(part)}
+    return {int(number) if number else text.decode("utf-8", "replace") for number, text in found}
 
 
 def has_odd_characters(data: bytes) -> bool:

@@ -11,6 +11,7 @@ import httpx2
 
 from .exchanges import EventBytes, Exchange, is_message, replace_content
 from .failures import HttpRefusal
+from .oversize.spills import USUAL_BOUNDS, Bounds
 
 _ENDPOINT = re.compile(rb"event: *endpoint\r?\ndata: *(\S+)\r?\n")
 _ENDPOINT_PLACE_MAX = 65_536
@@ -22,8 +23,9 @@ class OldEventsTransport(httpx2.AsyncBaseTransport):
     The status of a refused stream is told without its URL, which may hold a secret.
     """
 
-    def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
+    def __init__(self, inner: httpx2.AsyncBaseTransport, bounds: Bounds = USUAL_BOUNDS) -> None:
         self._inner = inner
+        self._bounds = bounds
         self._exchange = Exchange()
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -36,7 +38,7 @@ class OldEventsTransport(httpx2.AsyncBaseTransport):
         if response.status_code >= 400:
             await response.aclose()
             raise HttpRefusal(response.status_code, response.headers.get("retry-after"))
-        stream = _CheckedEvents(response, self._exchange, request.url)
+        stream = _CheckedEvents(response, self._exchange, request.url, self._bounds)
         return replace_content(response, request, stream)
 
     async def aclose(self) -> None:
@@ -60,8 +62,10 @@ class OldEventsTransport(httpx2.AsyncBaseTransport):
 class _CheckedEvents(EventBytes):
     """The stream of events; the SDK waits for ever when its endpoint is elsewhere."""
 
-    def __init__(self, response: httpx2.Response, exchange: Exchange, url: httpx2.URL) -> None:
-        super().__init__(response, exchange, lambda: None)
+    def __init__(
+        self, response: httpx2.Response, exchange: Exchange, url: httpx2.URL, bounds: Bounds
+    ) -> None:
+        super().__init__(response, exchange, lambda: None, bounds)
         self._url = url
 
     async def __aiter__(self) -> AsyncGenerator[bytes, None]:

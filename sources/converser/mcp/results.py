@@ -23,12 +23,31 @@ from ..contents import (
 )
 from ..immutables import freeze
 from ..invokers import InvocationResult
+from ..schemas.plain import is_array, is_object
 
 _UNGUESSABLE = secrets.token_hex(8)  # no server can pretend that we salvaged something
 ODD_BLOCKS_KEY = f"converser/odd-blocks/{_UNGUESSABLE}"
 """Where the salvage keeps content blocks that the SDK would reject, as `[index, block]` pairs."""
 ODD_STRUCTURED_KEY = f"converser/odd-structured/{_UNGUESSABLE}"
 """Where the salvage keeps structured data that the negotiated protocol version does not allow."""
+
+
+_LARGE = 5_000
+
+
+def is_large(result: wire.CallToolResult) -> bool:
+    """Whether a result has so many values that it takes a while to interpret."""
+    count = len(result.content)
+    pending: list[Any] = [result.structured_content]
+    while pending and count <= _LARGE:
+        value = pending.pop()
+        if is_object(value):
+            value = value.values()
+        elif not is_array(value):
+            continue
+        count += len(value)
+        pending.extend(part for part in value if is_object(part) or is_array(part))
+    return count > _LARGE
 
 
 def interpret_result(result: wire.CallToolResult) -> InvocationResult:

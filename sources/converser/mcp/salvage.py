@@ -21,7 +21,7 @@ _BLOCKS: dict[str, type[BaseModel]] = {
     "resource": wire.EmbeddedResource,
     "resource_link": wire.ResourceLink,
 }
-BLOCKS_MAX = 10_000
+BLOCKS_MAX = 2_000
 """Content blocks of one result; what is beyond is kept as JSON in one more."""
 
 

@@ -140,7 +140,7 @@ def identify_connection(server: MCPServer, elicit: ElicitationHandler | None) ->
         (server.name, server.transport, server.origin),
         (server.command, server.environment, server.cwd),
         (server.url, server.headers, target),
-        (server.connect_timeout, server.reconnect_attempts),
+        (server.connect_timeout, server.reconnect_attempts, server.result_limit),
         elicit if isinstance(elicit, Hashable) else id(elicit),
     )
 

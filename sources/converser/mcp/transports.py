@@ -17,12 +17,14 @@ from mcp.client.streamable_http import streamable_http_client
 from ..exceptions import ConfigurationFailure
 from .guard import GuardedTransport
 from .old_events import OldEventsTransport
+from .oversize.spills import USUAL_BOUNDS, Bounds
 from .stderr import StderrRing
 
 Streams = tuple[Any, Any]
 OpenedTransport = AbstractAsyncContextManager[Streams]
 
-_EVENT_SIZE_MAX = 128 * 1024 * 1024
+_EVENT_FRAME = 4_096
+"""Bytes that an event may take besides its message."""
 _HTTP_PATIENCE = 30.0
 _A_DAY = 86_400.0
 
@@ -35,6 +37,7 @@ class Launch:
     environment: Mapping[str, str] = field(repr=False)
     cwd: str | Path | None
     ring: StderrRing
+    bounds: Bounds = USUAL_BOUNDS
 
     def __post_init__(self) -> None:
         self.ring.hide(self.environment.values())
@@ -58,12 +61,15 @@ async def open_sdk_stdio(launch: Launch) -> AsyncGenerator[Streams, None]:
 
 @asynccontextmanager
 async def open_http(
-    url: str, headers: Mapping[str, str], auth: httpx2.Auth | None = None
+    url: str,
+    headers: Mapping[str, str],
+    auth: httpx2.Auth | None = None,
+    bounds: Bounds = USUAL_BOUNDS,
 ) -> AsyncGenerator[Streams, None]:
     """Opens streamable HTTP; how long an answer may take is for our own deadlines to say."""
     check_headers(headers)
     client = httpx2.AsyncClient(
-        transport=GuardedTransport(httpx2.AsyncHTTPTransport()),
+        transport=GuardedTransport(httpx2.AsyncHTTPTransport(), bounds),
         headers=dict(headers),
         auth=auth,
         timeout=httpx2.Timeout(_HTTP_PATIENCE, read=None),
@@ -71,34 +77,37 @@ async def open_http(
     async with (
         client,
         streamable_http_client(
-            url, http_client=client, max_sse_event_size=_EVENT_SIZE_MAX
+            url, http_client=client, max_sse_event_size=bounds.memory + _EVENT_FRAME
         ) as streams,
     ):
         yield streams
 
 
 def open_sse(
-    url: str, headers: Mapping[str, str], auth: httpx2.Auth | None = None
+    url: str,
+    headers: Mapping[str, str],
+    auth: httpx2.Auth | None = None,
+    bounds: Bounds = USUAL_BOUNDS,
 ) -> OpenedTransport:
     """Opens HTTP with server-sent events, which older servers speak."""
     check_headers(headers)
+
+    def create_client(
+        headers: dict[str, str] | None = None,
+        timeout: httpx2.Timeout | None = None,
+        auth: httpx2.Auth | None = None,
+    ) -> httpx2.AsyncClient:
+        transport = OldEventsTransport(httpx2.AsyncHTTPTransport(), bounds)
+        return httpx2.AsyncClient(transport=transport, headers=headers, timeout=timeout, auth=auth)
+
     return sse_client(
         url,
         headers=dict(headers),
         timeout=_HTTP_PATIENCE,
         sse_read_timeout=_A_DAY,
-        httpx_client_factory=_create_refusing_client,
+        httpx_client_factory=create_client,
         auth=auth,
     )
-
-
-def _create_refusing_client(
-    headers: dict[str, str] | None = None,
-    timeout: httpx2.Timeout | None = None,
-    auth: httpx2.Auth | None = None,
-) -> httpx2.AsyncClient:
-    transport = OldEventsTransport(httpx2.AsyncHTTPTransport())
-    return httpx2.AsyncClient(transport=transport, headers=headers, timeout=timeout, auth=auth)
 
 
 def check_headers(headers: Mapping[str, str]) -> None:

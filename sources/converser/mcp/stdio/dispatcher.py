@@ -31,18 +31,22 @@ from mcp.shared.transport_context import TransportContext
 from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, REQUEST_TIMEOUT
 from opentelemetry import propagate, trace
 
+from ...tasks import spawn
 from ..failures import UNSENT, blame_answer
-from ..leniency import PARTS_MAX, has_too_many_parts
+from ..leniency import has_too_many_parts, recover_identifiers
 from ..narrowing import as_dictionary
-from .framing import Excess
+from ..oversize.running import Oversize, reduce_message, spill_message
+from ..oversize.spills import Bounds, Spill
 from .inbound import Arrival, Inbox
-from .messages import decode_messages, encode_message, recover_identifiers
+from .messages import decode_messages, encode_message
 from .process import ServerProcess
 
 Treat = Callable[[str, "dict[str, Any]"], "dict[str, Any]"]
 """Salvages what can be saved of an answer, by the method that was asked."""
 
 ARRIVALS_MAX = 1_000
+LARGE = 1024 * 1024
+"""Bytes of a message that may take a moment to look at."""
 UNSENT_MAX = 64 * 1024 * 1024
 _log = logging.getLogger(__name__)
 
@@ -68,14 +72,17 @@ class _Pending:
 class LeanDispatcher(Dispatcher[TransportContext]):
     """Sends each request under an id that cannot be guessed, and resolves it by that id once."""
 
-    def __init__(self, on_lost: Callable[[], None], treat: Treat) -> None:
+    def __init__(self, on_lost: Callable[[], None], treat: Treat, bounds: Bounds) -> None:
         self._on_lost = on_lost
         self._treat = treat
+        self._bounds = bounds
         self._process: ServerProcess | None = None
         self._pending: dict[int | str, _Pending] = {}
         self._arrivals: asyncio.Queue[Arrival | _Pending | None] = asyncio.Queue()
         self._intercept: OnNotifyIntercept | None = None
         self._closed = False
+        self._ended = False
+        self._reductions = 0
         self.strays = 0
         """Lines and answers that belong to no request of ours."""
 
@@ -138,19 +145,49 @@ class LeanDispatcher(Dispatcher[TransportContext]):
                     inbox.take(*item)
             group.cancel_scope.cancel()
 
-    def take_line(self, line: bytes | Excess) -> None:
+    def take_line(self, line: bytes | Spill) -> None:
         """Takes one line of the server's; what is broken fails the one call that it answers."""
-        if isinstance(line, Excess):
-            self._fail_broken(line.head, f"it has {line.length} bytes, which is too much")
-            return
-        if has_too_many_parts(line):
-            self._fail_broken(line, f"it has more than {PARTS_MAX} parts, which is too much")
-            return
+        if isinstance(line, Spill):
+            self._reduce(line)
+        elif len(line) <= LARGE:
+            self._take_message(line)
+        else:  # after others had their turn: what comes here took long already
+            self._reductions += 1
+            asyncio.get_running_loop().call_soon(self._take_large, line)
+
+    def _take_large(self, line: bytes) -> None:
+        try:
+            if has_too_many_parts(line, self._bounds.parts):
+                self._reduce(spill_message(line, self._bounds))
+            else:
+                self._take_message(line)
+        finally:
+            self._conclude_reduction()
+
+    def _take_message(self, line: bytes) -> None:
         messages = decode_messages(line)
         if messages is None:
             self._fail_broken(line, "it is not valid JSON, or nested too deeply")
         for message in messages or ():
             self._take(message)
+
+    def _reduce(self, spill: Spill) -> None:
+        """Has a message made small that is too large; meanwhile others come and go."""
+        self._reductions += 1
+        spawn(lambda: self._take_reduced(spill), "converser: oversized message")
+
+    async def _take_reduced(self, spill: Spill) -> None:
+        try:
+            self._take_message(await reduce_message(spill, self._bounds))
+        except Oversize as failure:
+            self._fail_broken(spill.edges, str(failure), failure.remedy)
+        finally:
+            self._conclude_reduction()
+
+    def _conclude_reduction(self) -> None:
+        self._reductions -= 1
+        if self._ended:
+            self._abandon()
 
     def lose(self) -> None:
         """The stream has ended: nothing more is sent, and the owner hears of it at once."""
@@ -161,6 +198,13 @@ class LeanDispatcher(Dispatcher[TransportContext]):
     def end(self) -> None:
         """All that can be known of the end is known: whoever waits hears of it."""
         self.lose()
+        self._ended = True
+        self._abandon()
+
+    def _abandon(self) -> None:
+        """Ends whoever still waits; an answer that has come, and is being made small, counts."""
+        if self._reductions:
+            return
         self._arrivals.put_nowait(None)
         for pending in self._pending.values():
             pending.settle()
@@ -198,11 +242,11 @@ class LeanDispatcher(Dispatcher[TransportContext]):
                 return
         self._arrivals.put_nowait((identifier, method, params))
 
-    def _fail_broken(self, line: bytes, reason: str) -> None:
+    def _fail_broken(self, line: bytes, reason: str, remedy: str = "") -> None:
         """Fails the call that a broken line answers; nobody can guess an id, so one is proof."""
         waiting = [self._pending[i] for i in recover_identifiers(line) if i in self._pending]
         if len(waiting) == 1 and not waiting[0].future.done():
-            waiting[0].future.set_exception(blame_answer(PARSE_ERROR, reason))
+            waiting[0].future.set_exception(blame_answer(PARSE_ERROR, reason, remedy))
         else:
             self.strays += 1
 

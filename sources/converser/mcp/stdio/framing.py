@@ -3,47 +3,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-LINE_LENGTH_MAX = 256 * 1024 * 1024
-_HEAD_LENGTH = 4_096
-
-
-@dataclass(frozen=True, slots=True)
-class Excess:
-    """A line that was over the bound: how it began, and how long it was."""
-
-    head: bytes
-    length: int
+from ..oversize.spills import Bounds, Gathering, Spill
 
 
 class Framer:
-    """Collects chunks until a line is whole; a line over the bound is counted, and not kept."""
+    """Collects chunks until a line is whole; a line over the bound goes into a file instead."""
 
-    def __init__(self, limit: int = LINE_LENGTH_MAX) -> None:
-        self._limit = limit
-        self._chunks: list[bytes] = []
-        self._length = 0
+    def __init__(self, bounds: Bounds) -> None:
+        self._line = Gathering(bounds)
 
-    def feed(self, chunk: bytes) -> list[bytes | Excess]:
+    def feed(self, chunk: bytes) -> list[bytes | Spill]:
         """The lines that this chunk completes; empty ones are left out."""
+        line = self._line
         first, *others = chunk.split(b"\n")
-        self._hold(first)
-        lines: list[bytes | Excess] = []
+        line.add(first)
+        lines: list[bytes | Spill] = []
         for piece in others:
-            if self._length:
-                lines.append(self._release())
-            self._hold(piece)
+            if line.size:
+                lines.append(line.release())
+            line.add(piece)
         return lines
 
-    def _hold(self, piece: bytes) -> None:
-        self._length += len(piece)
-        if self._length <= self._limit:
-            self._chunks.append(piece)
-        elif len(self._chunks) != 1 or len(self._chunks[0]) > _HEAD_LENGTH:
-            self._chunks = [b"".join([*self._chunks, piece])[:_HEAD_LENGTH]]
-
-    def _release(self) -> bytes | Excess:
-        line = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
-        length, self._length, self._chunks = self._length, 0, []
-        return Excess(line[:_HEAD_LENGTH], length) if length > self._limit else line
+    def discard(self) -> None:
+        """Forgets a line that will never be whole."""
+        self._line.discard()

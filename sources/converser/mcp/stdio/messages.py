@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, cast
 
 from pydantic_core import from_json, to_json
@@ -11,7 +10,6 @@ from pydantic_core import from_json, to_json
 from ..leniency import decode_leniently
 from ..narrowing import as_list
 
-_IDENTIFIER = re.compile(rb'"id"\s*:\s*(?:(\d{1,19})|"([^"\\]{1,100})")')
 _BEGINNING = b'{"jsonrpc"'
 
 
@@ -28,12 +26,6 @@ def decode_messages(line: bytes) -> list[dict[str, Any]] | None:
     items = [value] if (batch := as_list(value)) is None else batch
     messages = [cast("dict[str, Any]", item) for item in items if isinstance(item, dict)]
     return messages if messages and len(messages) == len(items) else None
-
-
-def recover_identifiers(line: bytes) -> set[int | str]:
-    """What may be ids in a line that cannot be decoded, at its beginning and end."""
-    found = {match for part in (line[:4_096], line[-4_096:]) for match in _IDENTIFIER.findall(part)}
-    return {int(number) if number else text.decode("utf-8", "replace") for number, text in found}
 
 
 def _decode(line: bytes) -> Any:

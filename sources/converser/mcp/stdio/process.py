@@ -16,8 +16,9 @@ from typing import Any, cast
 
 import anyio
 
+from ..oversize.spills import Bounds, Spill
 from ..stderr import StderrRing
-from .framing import Excess, Framer
+from .framing import Framer
 
 _POLITE_GRACE = 2.0
 _FORCED_GRACE = 3.0
@@ -36,7 +37,8 @@ class ServerProcess(asyncio.SubprocessProtocol):
     def __init__(
         self,
         ring: StderrRing,
-        on_line: Callable[[bytes | Excess], None],
+        bounds: Bounds,
+        on_line: Callable[[bytes | Spill], None],
         on_lost: Callable[[], None],
         on_end: Callable[[], None],
     ) -> None:
@@ -44,7 +46,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
         self._on_line = on_line
         self._on_lost = on_lost
         self._on_end = on_end
-        self._framer = Framer()
+        self._framer = Framer(bounds)
         self._over = False
         self._exited = anyio.Event()
         self._transport: asyncio.SubprocessTransport | None = None
@@ -154,6 +156,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
     def _finish(self) -> None:
         if not self._over:
             self._over = True
+            self._framer.discard()
             self._on_end()
 
 

@@ -25,8 +25,10 @@ async def open_process(
     launch: Launch, on_lost: Callable[[], None], treat: Treat
 ) -> AsyncGenerator[LeanDispatcher, None]:
     """Starts a server, and brings it surely to its end, whatever happens meanwhile."""
-    dispatcher = LeanDispatcher(on_lost, treat)
-    process = ServerProcess(launch.ring, dispatcher.take_line, dispatcher.lose, dispatcher.end)
+    dispatcher = LeanDispatcher(on_lost, treat, launch.bounds)
+    process = ServerProcess(
+        launch.ring, launch.bounds, dispatcher.take_line, dispatcher.lose, dispatcher.end
+    )
     dispatcher.attach(process)
     try:
         environment = {**get_default_environment(), **launch.environment}

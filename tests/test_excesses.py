@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is too large for memory is kept in files and can be read; nothing of a result is lost."""
+
+from __future__ import annotations
+
+import base64
+import json
+import mmap
+import os
+import re
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import converser
+from converser import excesses
+from converser.mcp.oversize.reducer import Irreducible, Reducer, Scanner
+from converser.testing import ScriptedModel
+from tests.servers import processes
+
+JSON = dict[str, Any]
+LIMIT = 65_536
+TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+WIDE = st.text(st.sampled_from('ab\\"\n/\u00e9\u20ac\U0001f600'), min_size=100)
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as place:
+        yield Path(place)
+
+
+def _reduce(message: Any, room: int, place: Path, *, ascii_only: bool = True) -> Any:
+    path = place / "message"
+    path.write_bytes(json.dumps(message, ensure_ascii=ascii_only).encode())
+    with path.open("rb") as file:
+        data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    reduced = Reducer(Scanner(data), place, room).reduce(0)
+    return json.loads(reduced)
+
+
+def _compose_text(text: str) -> JSON:
+    return {"type": "text", "text": text}
+
+
+def _compose_resource(text: str) -> JSON:
+    return {"type": "resource", "resource": {"uri": "a:b", "text": text}}
+
+
+def _compose_image(data: bytes) -> JSON:
+    return {"type": "image", "mimeType": "a/b", "data": base64.b64encode(data).decode()}
+
+
+BLOCKS = st.lists(
+    (TEXT | WIDE).map(_compose_text)
+    | WIDE.map(_compose_resource)
+    | st.binary(min_size=60).map(_compose_image),
+    max_size=6,
+)
+
+
+@settings(max_examples=200)
+@given(BLOCKS, st.recursive(TEXT, lambda inner: st.dictionaries(TEXT, inner)), st.booleans())
+def test_every_part_is_in_the_message_or_in_a_file(
+    blocks: list[JSON], structured: Any, ascii_only: bool
+) -> None:
+    result = {"content": blocks, "structuredContent": structured, "isError": False}
+    message = {"jsonrpc": "2.0", "id": 7, "result": result}
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        reduced = _reduce(message, 600, place, ascii_only=ascii_only)
+        assert reduced["id"] == 7
+        found = _restore(reduced["result"].pop("content"), place)
+    extra = [] if "structuredContent" in reduced["result"] else [structured]
+    assert found == [*blocks, *extra]
+    assert reduced["result"] == {"isError": False} | (
+        {} if extra else {"structuredContent": structured}
+    )
+
+
+def _restore(content: list[Any], place: Path) -> list[Any]:
+    """The blocks of a result before it was reduced, and what else was taken out of it."""
+    found: list[Any] = []
+    for block in content:
+        if block["type"] != "resource_link":
+            found.append(block)
+            continue
+        data = (place / block["name"]).read_bytes()
+        assert len(data) == block["size"]
+        if block["mimeType"] == "application/json":
+            value = json.loads(data)
+            found.extend(value if "further" in block["description"] else [value])
+        elif block["mimeType"] == "a/b":
+            found.append(_compose_image(data))
+        else:
+            head = found[-1].get("resource", found[-1])
+            assert data.startswith(head["text"].encode())
+            head["text"] = data.decode()
+    return found
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        b"",
+        b"[",
+        b"{",
+        b'{"id": 1, "result": {"content": [}',
+        b'{"id": 1, "result": {"tools": []}}',
+        b'{"id": 1, "method": "x"}',
+        b'{"id": 1, "result": {"content": "x" "y"}}',
+    ],
+)
+def test_what_is_no_result_is_left_alone(message: bytes, folder: Path) -> None:
+    path = folder / "message"
+    path.write_bytes(message or b" ")
+    with path.open("rb") as file:
+        data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    with pytest.raises(Irreducible):
+        Reducer(Scanner(data), folder, 1_000).reduce(0)
+    assert [each.name for each in folder.iterdir()] == ["message"]
+
+
+def _open(**options: Any) -> Any:
+    client = converser.StdioMCPClient(processes.raw_command("large"), **options)
+    return converser.discover_mcp_tools(client, "large")
+
+
+def _find_links(result: converser.InvocationResult) -> list[converser.LinkContent]:
+    return [part for part in result.contents if isinstance(part, converser.LinkContent)]
+
+
+@pytest.mark.anyio
+async def test_a_text_over_the_limit_is_whole_in_a_file() -> None:
+    with anyio.fail_after(60):
+        async with await _open(result_limit=LIMIT) as ensemble:
+            result = await ensemble.access_invoker("good")({"size": 400_000})
+    assert result.text.startswith("small\nthe beginning \u20ac and so on")
+    [link] = _find_links(result)
+    excess = converser.access_excess(link)
+    assert excess is not None
+    assert link.uri == excess.path.as_uri()
+    assert excess.path.read_text("utf-8") == (
+        "the beginning" + " \u20ac and so on" * (400_000 // 16) + " the very end"
+    )
+    assert stat.S_IMODE(excess.path.parent.stat().st_mode) == 0o700
+
+
+@pytest.mark.anyio
+async def test_a_text_within_the_limit_is_no_file() -> None:
+    with anyio.fail_after(60):
+        async with await _open() as ensemble:
+            result = await ensemble.access_invoker("good")({"size": 1_000_000})
+    assert result.text.endswith("the very end")
+    assert not _find_links(result)
+
+
+@pytest.mark.anyio
+async def test_too_many_values_are_whole_in_a_file() -> None:
+    with anyio.fail_after(60):
+        async with await _open() as ensemble:
+            result = await ensemble.access_invoker("also_good")({"size": 600_000})
+    [link] = _find_links(result)
+    excess = converser.access_excess(link)
+    assert result.structured is None
+    assert excess is not None
+    assert json.loads(excess.path.read_bytes()) == {"numbers": list(range(600_000))}
+
+
+@pytest.mark.anyio
+async def test_what_is_over_every_limit_is_kept_from_its_beginning() -> None:
+    """And the call fails with an unknown outcome, since the tool has done its work."""
+    with anyio.fail_after(60):
+        async with await _open(result_limit=LIMIT) as ensemble:
+            with pytest.raises(converser.ToolExecutionFailure) as caught:
+                await ensemble.access_invoker("good")({"size": 17 * LIMIT})
+            again = await ensemble.access_invoker("good")()
+    assert again.text.startswith("small")
+    assert caught.value.outcome is converser.Outcome.UNKNOWN
+    [handle] = excesses.HANDLE.findall(str(caught.value))[:1]
+    excess = excesses.STORE.find(handle)
+    assert excess is not None
+    assert str(excess.path) in str(caught.value)
+    assert excess.size == 16 * LIMIT
+    assert "the beginning" in excess.read(0, 1_000)
+
+
+@pytest.mark.anyio
+async def test_a_model_reads_what_was_too_large_for_memory() -> None:
+    with anyio.fail_after(60):
+        async with await _open(result_limit=LIMIT) as ensemble:
+            model = ScriptedModel([[("good", {"size": 400_000})], _read_the_end, "done"])
+            reply = await model.converse([converser.user("go")], ensembles=[ensemble])
+    results = [each for each in reply if isinstance(each, converser.ResultCanister)]
+    assert "the very end" in results[-1].text
+    assert results[-1].outcome is converser.Outcome.SUCCESS
+
+
+def _read_the_end(canisters: Sequence[converser.Canister]) -> list[tuple[str, dict[str, Any]]]:
+    shown = canisters[-1]
+    assert isinstance(shown, converser.ResultCanister)
+    [handle] = re.findall(r'read_result with the handle "(excess-.+?)"', shown.text)
+    return [("read_result", {"handle": handle, "search": "THE VERY END"})]
+
+
+def test_the_oldest_go_when_there_is_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(excesses, "STORE_MAX", 250)
+    store = excesses.ExcessStore()
+    kept: list[excesses.Excess] = []
+    for _ in range(3):
+        path = store.reserve()
+        path.write_bytes(b"x" * 100)
+        kept.append(store.keep(path, "text/plain"))
+    assert [store.find(each.handle) is not None for each in kept] == [False, True, True]
+    assert [each.path.exists() for each in kept] == [False, True, True]
+    place = kept[0].path.parent
+    store.close()
+    assert not place.exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there, the system sweeps")
+def test_what_a_killed_process_left_is_swept(folder: Path) -> None:
+    script = (
+        "import sys, time; from converser.excesses import STORE\n"
+        "path = STORE.reserve(); path.write_text('x'); print(path, flush=True)\n"
+        "sys.stdin.read()"
+    )
+    environment = {**os.environ, "TMPDIR": str(folder)}
+
+    def start() -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-c", script],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    with start() as killed, start() as alive:
+        assert killed.stdout is not None
+        assert alive.stdout is not None
+        left, kept = Path(killed.stdout.readline().strip()), Path(alive.stdout.readline().strip())
+        assert left.exists()
+        killed.send_signal(signal.SIGKILL)
+        killed.wait(10)
+        with start() as next_one:
+            assert next_one.stdout is not None
+            next_one.stdout.readline()
+            assert not left.exists()
+            assert kept.exists()
+            next_one.communicate("", 10)
+        alive.communicate("", 10)
+    assert not kept.exists()
+    assert list(folder.iterdir()) == []
