@@ -33,6 +33,12 @@ def test_the_benchmark_prints_ratios_for_every_transport_and_import() -> None:
     assert len(re.findall(r"^\S.* ms   ratio \d+\.\d\d$", printed, re.MULTILINE)) == 3
 
 
+def test_the_benchmark_prints_what_a_long_conversation_on_disk_costs() -> None:
+    printed = measure("store")
+    assert re.search(r"^load of 100 canisters .* ms .*(met|MISSED)$", printed, re.MULTILINE)
+    assert re.search(r"^append of a turn.* ratio \d+\.\d\d .*$", printed, re.MULTILINE)
+
+
 def test_the_benchmark_prints_a_ratio_and_a_target_for_all_work_beside_the_bare_sdk() -> None:
     printed = measure("warm", "listing", "starting", "conversations")
     rows = re.findall(

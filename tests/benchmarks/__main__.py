@@ -7,7 +7,7 @@ import argparse
 
 import anyio
 
-from tests.benchmarks import calls, conversations, imports, listing, rounds, starting, warm
+from tests.benchmarks import calls, conversations, imports, listing, rounds, starting, store, warm
 
 CALL_TARGET = 1.10
 IMPORT_TARGET = 1 / 3
@@ -17,7 +17,7 @@ ROOMS = {"warm": warm, "listing": listing, "starting": starting, "conversations"
 
 def main() -> None:
     """Measure, and print as it goes."""
-    names = ("calls", "imports", *ROOMS)
+    names = ("calls", "imports", "store", *ROOMS)
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few rounds")
     parser.add_argument("--rounds", type=int, default=30, help="of calls; default: %(default)s")
@@ -30,6 +30,11 @@ def main() -> None:
         print_calls(options.rounds, quick=options.quick)
     if "imports" in wanted:
         print_imports(1 if options.quick else 7)
+    if "store" in wanted:
+        print("A conversation on disk")
+        for row in store.measure(quick=options.quick):
+            print(row, flush=True)
+        print()
     if rooms := [name for name in ROOMS if name in wanted]:
         print(f"Beside the bare SDK, with a lean server at the far end\n{rounds.HEADING}")
         for name in rooms:

@@ -21,6 +21,7 @@ from .vault import name_content
 LARGE = 1_024
 """Bytes from which on text is put aside."""
 _REFERENCE = "$content"
+_MARK = _REFERENCE.encode()
 _INLINE = frozenset({"version", "kind", "identifier", "timestamp"})
 _BINARY_KINDS = frozenset({"image", "audio", "blob"})
 _UTF8 = ("utf-8", "surrogatepass")
@@ -63,7 +64,7 @@ def read_line(line: bytes, fetch: Fetch, complaints: list[str] | None = None) ->
     """
     try:
         data = _parse(line)
-        for fields in _walk(data):
+        for fields in _walk(data) if _MARK in line else ():  # most lines have none
             _restore(fields, fetch, complaints, is_content=fields is not data)
         return decode_canister(data)
     except ConverserFailure as failure:
