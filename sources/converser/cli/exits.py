@@ -18,4 +18,6 @@ class ExitCode(enum.IntEnum):
     INVALID_ARGUMENTS = 6
     TIMED_OUT = 7
     OUTCOME_UNKNOWN = 8
+    MODEL_FAILED = 9
+    INCOMPLETE = 10
     INTERRUPTED = 130

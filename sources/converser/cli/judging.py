@@ -10,6 +10,7 @@ from ..exceptions import (
     MCPExecutionFailure,
     MCPFailure,
     MCPTimeoutFailure,
+    ModelFailure,
     ToolExecutionFailure,
 )
 from ..outcomes import Outcome
@@ -41,6 +42,8 @@ def judge(failure: Exception) -> ExitCode:
         return _BY_OUTCOME[failure.outcome]
     if isinstance(failure, Distrust):
         return ExitCode.REFUSED
+    if isinstance(failure, ModelFailure):
+        return ExitCode.MODEL_FAILED
     if isinstance(failure, MCPTimeoutFailure):
         return ExitCode.TIMED_OUT
     if isinstance(failure, MCPExecutionFailure):

@@ -46,7 +46,48 @@ class Options:
         return configuration
 
 
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class TalkOptions(Options):
+    """Which model, which servers, and what may be done without asking."""
+
+    model: Annotated[
+        str | None,
+        Parameter(
+            alias="-m",
+            help="Such as anthropic:claude-sonnet-5, ollama:qwen3 or embedded. Else: the one of"
+            " [model] in converser.toml, or what is at hand on this machine.",
+        ),
+    ] = None
+    server: Annotated[
+        tuple[str, ...],
+        Parameter(
+            alias="-s",
+            negative=(),
+            help="Use only this server of converser.toml; may be given again.",
+        ),
+    ] = ()
+    no_tools: Annotated[bool, Parameter(negative=(), help="Use no servers at all.")] = False
+    yes: Annotated[
+        bool,
+        Parameter(
+            alias="-y",
+            negative=(),
+            help="Approve every call, and the download of the embedded model.",
+        ),
+    ] = False
+    allow: Annotated[
+        tuple[str, ...],
+        Parameter(
+            negative=(),
+            help="Approve calls of tools like this, as in files.read_* or weather.*; may be given"
+            " again. Tools that say that they only read need no approval.",
+        ),
+    ] = ()
+
+
 DEFAULTS = Options()
+TALK_DEFAULTS = TalkOptions()
 
 
 def find_server(configuration: Configuration, name: str) -> MCPServer:

@@ -18,6 +18,7 @@ from .exits import ExitCode
 _EPILOGUE = "Exit codes: " + ", ".join(
     f"{code.value} {code.name.lower().replace('_', ' ')}" for code in ExitCode
 )
+_TALKS = Group("Conversations", sort_key=1)
 _TOOLS = Group("Servers and tools", sort_key=2)
 
 app = App(
@@ -34,6 +35,7 @@ def _register(group: Group, room: str, name: str, words: str) -> None:
     app.command(f"converser.cli.{room}", name=name, help=words, group=group)
 
 
+_register(_TALKS, "asks:ask", "ask", "Ask one question.")
 _register(_TOOLS, "tools:tools", "tools", "List the tools of one server, or of all.")
 _register(_TOOLS, "calls:call", "call", "Call a tool without any model.")
 _register(_TOOLS, "stubs:stubs", "stubs", "Write a Python module with typed access to a server.")

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A conversation on a terminal: finished parts scroll away for good, what moves stays at the bottom.
+
+Only the last few lines are ever drawn again, so that long answers do not flicker and what has
+scrolled up stays as it was.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+
+import anyio
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.segment import Segment, Segments
+from rich.spinner import Spinner
+from rich.table import Table
+from rich.text import Text
+
+from ...events import (
+    Event,
+    InvocationCompleted,
+    InvocationProgressed,
+    InvocationRequested,
+    InvocationStarted,
+    MessageCompleted,
+    MessageFailed,
+    MessageStarted,
+    TextDelta,
+    ThoughtDelta,
+)
+from ...hygiene import clean_text
+from ...outcomes import Outcome
+from .images import show_image
+from .journal import Journal
+from .markdown import THEME, SafeMarkdown, split_finished
+from .terminals import hush
+from .wording import (
+    CallRecord,
+    clean_line,
+    describe_end,
+    fold,
+    list_images,
+    list_result,
+    name_tool,
+    summarize_arguments,
+    tell_seconds,
+)
+
+_RATE = 12.0
+"""Times a second that what moves is drawn again."""
+_MARGIN = 4
+"""Lines of the screen that stay free of what moves."""
+
+
+@dataclass(slots=True)
+class _Running:
+    """A call on its way."""
+
+    title: str
+    arguments: str
+    begun: float | None = None
+    done: float = 0.0
+    total: float | None = None
+    words: str = ""
+
+    def render(self) -> RenderableType:
+        row = Table.grid(padding=(0, 1))
+        line = Text("○ " if self.begun is None else "◌ ", "yellow", no_wrap=True)
+        line.append(self.title, "bold default").append(f" {self.arguments}", "default")
+        cells: list[RenderableType] = [line]
+        if self.total:
+            cells.append(ProgressBar(total=self.total, completed=self.done, width=20))
+            cells.append(Text(f"{min(1.0, self.done / self.total):.0%}"))
+        elif self.done:
+            cells.append(Text(f"{self.done:g}"))
+        if self.begun is not None:
+            cells.append(Text(tell_seconds(time.monotonic() - self.begun), "dim"))
+        row.add_row(*cells)
+        if not self.words:
+            return row
+        return Group(row, Text(f"  ⎿ {self.words}", "dim", no_wrap=True, overflow="ellipsis"))
+
+
+class LiveDisplay:
+    """Draws what moves at the bottom, and prints what is finished above it."""
+
+    def __init__(self, console: Console | None = None, *, can_open: bool = True) -> None:
+        self.console = console or Console(highlight=False, theme=THEME)
+        self.journal = Journal()
+        self._can_open = can_open
+        self._text = ""
+        self._calls: dict[str, _Running] = {}
+        self._status = ""
+        self._status_since = 0.0
+        self._spinner = Spinner("dots", style="cyan")
+        self._live: Live | None = None
+        self._pauses = 0
+
+    def hear(self, event: Event) -> None:
+        """Takes in an event; what moves is drawn at the next tick."""
+        match event:
+            case MessageStarted():
+                self.announce("thinking")
+            case ThoughtDelta():
+                pass  # The spinner says it.
+            case TextDelta():
+                self.announce("")
+                self._text += event.text
+                self._commit()
+            case MessageCompleted() | MessageFailed():
+                self.announce("")
+                self._commit(everything=True)
+            case InvocationRequested():
+                title = name_tool(event.ensemble, event.name)
+                room = max(10, self.console.width - len(title) - 40)
+                words = summarize_arguments(event.arguments, room)
+                self._calls[event.invocation.identifier] = _Running(title, words)
+            case InvocationStarted():
+                self._find_call(event.invocation.identifier).begun = time.monotonic()
+            case InvocationProgressed():
+                call = self._find_call(event.invocation.identifier)
+                call.done, call.total = event.progress, event.total
+                call.words = clean_line(event.message or "", 200)
+            case InvocationCompleted():
+                self._calls.pop(event.invocation.identifier, None)
+                self._print_call(self.journal.note(event))
+            case _:
+                pass
+
+    def tell(self, words: str, style: str = "dim") -> None:
+        """Says something of our own above what moves."""
+        self.console.print(Text(clean_text(words), style=style))
+
+    def announce(self, words: str) -> None:
+        """What is being waited for, beside a spinner."""
+        if words and not self._status:
+            self._status_since = time.monotonic()
+        self._status = words
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None, None]:
+        """Draws what moves until this is left; the keyboard does not echo meanwhile."""
+        live = self._live = Live(
+            console=self.console,
+            auto_refresh=False,
+            transient=True,
+            get_renderable=self._render,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+        try:
+            with hush():
+                async with anyio.create_task_group() as group:
+                    live.start()
+                    group.start_soon(self._tick)
+                    yield
+                    group.cancel_scope.cancel()
+        finally:
+            self._calls.clear()
+            self.announce("")
+            self._commit(everything=True)
+            live.stop()
+            self._live = None
+
+    @contextmanager
+    def pausing(self) -> Generator[None, None, None]:
+        """Leaves the screen to a question."""
+        live = self._live
+        self._pauses += 1
+        if live is not None:
+            live.stop()
+        try:
+            yield
+        finally:
+            self._pauses -= 1
+            if live is not None and self._live is live and not self._pauses:
+                live.vertical_overflow = "ellipsis"
+                live.start()
+
+    async def _tick(self) -> None:
+        while True:
+            await anyio.sleep(1 / _RATE)
+            if self._live is not None and not self._pauses:
+                self._live.refresh()
+
+    def _find_call(self, identifier: str) -> _Running:
+        return self._calls.setdefault(identifier, _Running("", ""))
+
+    def _commit(self, *, everything: bool = False) -> None:
+        """Prints blocks of the answer that are finished."""
+        if "\n" not in self._text and not everything:
+            return
+        finished, rest = (self._text, "") if everything else split_finished(self._text)
+        if not finished.strip():
+            return
+        self._text = rest
+        self.console.print(SafeMarkdown(finished))
+        self.console.print()
+
+    def _print_call(self, record: CallRecord) -> None:
+        """A call that has ended: what it was, how it went, and the beginning of what came of it."""
+        outcome = record.result.outcome
+        style = "green" if outcome is Outcome.SUCCESS else "red"
+        end = describe_end(outcome, record.duration)
+        room = max(10, self.console.width - len(record.title) - len(end) - 6)
+        line = Text("● ", style).append(record.title, "bold default")
+        line.append(f" {summarize_arguments(record.invocation.arguments, room)} ", "default")
+        self.console.print(line.append(f"· {end}", "dim"))
+        hint = f"/show {record.number}" if self._can_open else ""
+        lines = fold(list_result(record.result), self.console.width - 5, hint)
+        for number, words in enumerate(lines):
+            self.console.print(Text(f"  {'⎿' if number == 0 else ' '} {words}", "dim"))
+        for image in list_images(record.result):
+            show_image(self.console, image)
+        self.console.print()
+
+    def _render(self) -> RenderableType:
+        parts: list[RenderableType] = []
+        if self._text.strip():
+            parts.append(self._render_growing())
+        parts.extend(call.render() for call in self._calls.values() if call.title)
+        if self._status and not self._text.strip():
+            waited = tell_seconds(time.monotonic() - self._status_since)
+            self._spinner.update(text=Text(f"{clean_line(self._status)} {waited}", "dim"))
+            parts.append(self._spinner)
+        return Group(*parts)
+
+    def _render_growing(self) -> RenderableType:
+        """The end of the block that still grows, as far as the screen has room for it."""
+        options = self.console.options.update(height=None)
+        lines = self.console.render_lines(SafeMarkdown(self._text), options, pad=False)
+        room = max(1, self.console.height - _MARGIN - 2 * len(self._calls))
+        shown = lines[-room:]
+        return Segments(
+            [part for line in shown for part in (*line, Segment.line())], new_lines=False
+        )

