@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +13,7 @@ import anyio
 from cyclopts import Parameter
 
 from ..canisters import Canister, user
+from ..events import InvocationCompleted
 from ..replies import StopReason
 from .exits import ExitCode
 from .judging import Misuse
@@ -19,9 +21,13 @@ from .options import TALK_DEFAULTS, TalkOptions
 
 if TYPE_CHECKING:
     from ..configuration import Configuration
+    from ..events import Event
+    from ..models import Model
     from ..replies import Reply
+    from ..rosters.roster import Roster
     from .conversing.approvals import Approvals
     from .conversing.displays import Display
+    from .conversing.keeping import KeptTranscript
     from .conversing.questions import Questioner
 
 _SHORTFALLS = {
@@ -31,10 +37,46 @@ _SHORTFALLS = {
 }
 
 
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class AskOptions:
+    """What only this command takes."""
+
+    file: Annotated[
+        tuple[Path, ...],
+        Parameter(
+            alias="-f",
+            negative=(),
+            help="Give this file along, text or image; may be given again.",
+        ),
+    ] = ()
+    json: Annotated[
+        bool, Parameter(negative=(), help="Write the canisters, one JSON object a line.")
+    ] = False
+    save: Annotated[bool, Parameter(negative=(), help="Keep this conversation.")] = False
+    goes_on: Annotated[
+        bool,
+        Parameter(
+            name="--continue",
+            alias="-c",
+            negative=(),
+            help="Go on with the last conversation, or with the one that --conversation names.",
+        ),
+    ] = False
+    conversation: Annotated[
+        str | None,
+        Parameter(
+            help="Which one, with --continue; or what a new one is called, which keeps it too."
+        ),
+    ] = None
+
+
+ASK_DEFAULTS = AskOptions()
+
+
 def ask(
     *question: str,
-    file: Annotated[tuple[Path, ...], Parameter(alias="-f", negative=())] = (),
-    json: Annotated[bool, Parameter(negative=())] = False,
+    own: AskOptions = ASK_DEFAULTS,
     options: TalkOptions = TALK_DEFAULTS,
 ) -> int:
     """Asks one question: the answer on standard output, what tools do on standard error.
@@ -46,13 +88,9 @@ def ask(
     ----------
     question
         The words; without any, what is piped in is the question.
-    file
-        Give this file along, text or image; may be given again.
-    json
-        Write the new canisters instead, one JSON object a line.
     """
-    canisters = _gather(question, file)
-    return anyio.run(_ask, options.load(), options, canisters, json)
+    canisters = _gather(question, own.file)
+    return anyio.run(_ask, options.load(), options, own, canisters)
 
 
 def _gather(question: Sequence[str], files: Sequence[Path]) -> list[Canister]:
@@ -74,38 +112,80 @@ def _gather(question: Sequence[str], files: Sequence[Path]) -> list[Canister]:
 
 
 async def _ask(
-    configuration: Configuration, options: TalkOptions, canisters: list[Canister], json: bool
+    configuration: Configuration,
+    options: TalkOptions,
+    own: AskOptions,
+    canisters: list[Canister],
 ) -> int:
     from .conversing.approvals import Approvals
-    from .conversing.elicitations import create_elicitor
-    from .conversing.preparing import choose_servers, enlist, find_model, obtain_consent
+    from .conversing.preparing import find_model, obtain_consent
 
-    display = _choose_display(json=json)
+    display = _choose_display(json=own.json)
     questioner = _find_questioner(display)
     approvals = Approvals(display, questioner, everything=options.yes, patterns=options.allow)
-    model = await find_model(options.model, configuration, display.tell)
-    roster = enlist(
-        choose_servers(configuration, options, required=True),
-        lazy=True,
-        elicit=create_elicitor(display, questioner),
-    )
-    async with model:
+    async with await find_model(options.model, configuration, display.tell) as model:
         await obtain_consent(model, display, questioner, yes=options.yes)
+        transcript = _begin(own, canisters, model.name)
+        start = len(transcript)
+        transcript.extend(canisters)
         async with display.running():
             display.announce("starting")
+            roster = _enlist(configuration, options, display, questioner)
             async with roster:
-                for survey in roster.survey().values():
-                    if survey.error is not None:
-                        display.tell(str(survey.error), "yellow")
-                reply = await model.converse(
-                    canisters,
-                    ensembles=roster.ensembles,
-                    approver=approvals,
-                    events=display.hear,
-                )
-    if json:
-        _write_json([*canisters, *reply])
+                reply = await _converse(model, roster, transcript, display, approvals)
+    if own.json:
+        _write_json(transcript[start:])
     return _judge(reply, approvals, display)
+
+
+def _begin(own: AskOptions, canisters: Sequence[Canister], model: str) -> KeptTranscript:
+    """The conversation so far, and where it is kept, if it is."""
+    from .conversing.keeping import KeptTranscript, find_conversation
+
+    if not (own.save or own.goes_on or own.conversation):
+        return KeptTranscript()
+    from ..persistence.store import ConversationStore
+
+    store = ConversationStore()
+    if own.goes_on:
+        conversation = find_conversation(store, own.conversation)
+        return KeptTranscript(conversation.resume(), conversation)
+    return KeptTranscript((), store.create(name=own.conversation or "", model=model))
+
+
+def _enlist(
+    configuration: Configuration,
+    options: TalkOptions,
+    display: Display,
+    questioner: Questioner | None,
+) -> Roster:
+    from .conversing.elicitations import create_elicitor
+    from .conversing.preparing import choose_servers, enlist
+
+    chosen = choose_servers(configuration, options, required=True)
+    return enlist(chosen, lazy=True, elicit=create_elicitor(display, questioner))
+
+
+async def _converse(
+    model: Model,
+    roster: Roster,
+    transcript: KeptTranscript,
+    display: Display,
+    approvals: Approvals,
+) -> Reply:
+    """Lets the model answer with the servers that could be opened; tells of those that could not."""
+
+    def hear(event: Event) -> None:
+        if isinstance(event, InvocationCompleted):
+            transcript.keep(event.result)
+        display.hear(event)
+
+    for survey in roster.survey().values():
+        if survey.error is not None:
+            display.tell(str(survey.error), "yellow")
+    return await model.converse(
+        transcript, ensembles=roster.ensembles, approver=approvals, events=hear
+    )
 
 
 def _choose_display(*, json: bool) -> Display:

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`converser ask` as a person or a script runs it: the real program in pipes, real servers, a real wire."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import anyio
+import platformdirs
+import pytest
+
+from converser import open_roster
+from converser.canisters import DocumentCanister, InvocationCanister, ResultCanister
+from converser.codec import load_canister
+from converser.providers.weights import FILE_NAME
+from tests.chat_service import Service
+from tests.servers.awkward import PNG
+from tests.talks import list_said, run, will_call, will_say, write_project
+
+EVIL = "\x1b]0;owned\x07\x1b[2Jplain\u202e"
+EXAMPLES = Path(__file__).resolve().parent.parent / "documentation" / "examples"
+WEIGHTS = Path(platformdirs.user_cache_dir("converser")) / "models" / FILE_NAME
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    service = Service()
+    yield service
+    service.close()
+
+
+@pytest.fixture
+def project(tmp_path: Path, service: Service) -> Path:
+    return write_project(tmp_path, service)
+
+
+def test_the_answer_is_on_standard_output_and_the_call_on_standard_error(project, service):
+    will_call(service, ("awkward_add", {"a": 2, "b": 3}))
+    will_say(service, "It is ", "**5**.")
+    ended = run("ask", "What is 2 + 3?", cwd=project)
+    assert (ended.returncode, ended.stdout) == (0, "It is **5**.\n")
+    first, second = ended.stderr.splitlines()
+    assert first.startswith("awkward.add a=2 b=3: done, ")
+    assert second.strip() == '{"sum": 5}'
+    assert "\x1b" not in ended.stderr
+
+
+def test_standard_input_and_files_are_documents_and_images_are_images(project, service):
+    (project / "notes.md").write_text("Remember the milk.", encoding="utf-8")
+    (project / "dot.bin").write_bytes(PNG)
+    will_say(service, "Seen.")
+    given = ("-f", "notes.md", "--file", "dot.bin", "--no-tools")
+    ended = run("ask", *given, "What is this?", cwd=project, stdin="piped words")
+    assert (ended.returncode, ended.stdout) == (0, "Seen.\n")
+    sent = "\n".join(list_said(service))
+    for words in ("Remember the milk.", "piped words", "notes.md", "image_url", "What is this?"):
+        assert words in sent
+    assert "tools" not in service.bodies[-1]
+
+
+def test_without_words_what_is_piped_in_is_the_question(project, service):
+    will_say(service, "Yes.")
+    assert run("ask", "--no-tools", cwd=project, stdin="Is it?").stdout == "Yes.\n"
+    assert "Is it?" in list_said(service)[-1]
+
+
+def test_json_gives_every_canister(project, service):
+    will_call(service, ("awkward_echo", {"text": "hi"}))
+    will_say(service, "Done.")
+    (project / "a.txt").write_text("a", encoding="utf-8")
+    ended = run("ask", "--json", "-f", "a.txt", "Echo", "hi", cwd=project)
+    canisters = [load_canister(line) for line in ended.stdout.splitlines()]
+    assert isinstance(canisters[0], DocumentCanister)
+    assert [c.text for c in (canisters[1], canisters[-1])] == ["Echo hi", "Done."]
+    assert [c.name for c in canisters if isinstance(c, InvocationCanister)] == ["awkward_echo"]
+    assert [c.text for c in canisters if isinstance(c, ResultCanister)] == ["hi"]
+
+
+@pytest.mark.parametrize(
+    ("option", "code", "words"),
+    [
+        ((), 4, "--allow awkward.grow"),
+        (("--allow", "awkward.g*"), 0, "awkward.grow: done"),
+    ],
+)
+def test_in_a_pipe_a_tool_that_does_more_than_read_needs_leave(
+    project, service, option, code, words
+):
+    will_call(service, ("awkward_grow", {}))
+    will_say(service, "That is that.")
+    ended = run("ask", *option, "Grow!", cwd=project)
+    assert (ended.returncode, ended.stdout) == (code, "That is that.\n")
+    assert words in ended.stderr
+
+
+def test_nothing_of_a_model_or_a_server_steers_the_terminal_and_no_secret_is_shown(
+    project, service
+):
+    will_call(service, ("awkward_echo", {"text": EVIL}))
+    will_say(service, "It said\r", "\n", EVIL, "\r")
+    ended = run("ask", "Say it.", cwd=project)
+    said = ended.stdout + ended.stderr
+    assert ended.returncode == 0
+    assert "It said\n\\x1b]0;owned\\x07\\x1b[2Jplain\\u{202e}\\x0d\n" in said
+    assert not set("\x1b\x07\r\u202e") & set(said)
+    assert "sk-very-secret" not in said
+
+
+def test_exit_codes_tell_failures_apart(project, service):
+    will_say(service, "Once upon", finish="length")
+    cut = run("ask", "--no-tools", "A story", cwd=project)
+    assert (cut.returncode, cut.stdout) == (10, "Once upon\n")
+    assert "cut off" in cut.stderr
+    service.will_fail(401, "bad key")
+    failed = run("ask", "--no-tools", "Hello", cwd=project)
+    assert (failed.returncode, failed.stdout) == (9, "")
+    assert "Traceback" not in failed.stderr
+    unreachable = run("ask", "--server", "broken", "Hello", cwd=project)
+    assert unreachable.returncode == 5
+    assert "no-such-program-anywhere" in unreachable.stderr
+    for arguments in (("ask",), ("ask", "-f", "absent", "x"), ("ask", "-s", "absent", "x")):
+        assert run(*arguments, cwd=project).returncode == 2
+
+
+def test_a_conversation_is_kept_and_goes_on(project, service):
+    will_say(service, "I will remember.")
+    assert run("ask", "--conversation", "trip", "I like Oslo.", cwd=project).returncode == 0
+    will_say(service, "Another.")
+    assert run("ask", "--save", "Something else.", cwd=project).returncode == 0
+    will_say(service, "Oslo.")
+    named = run("ask", "--continue", "--conversation", "trip", "What do I like?", cwd=project)
+    assert (named.returncode, named.stdout) == (0, "Oslo.\n")
+    assert [each for each in list_said(service) if "I like Oslo." in each]
+    will_say(service, "Still Oslo.")
+    run("ask", "-c", "And now?", cwd=project)
+    sent = "\n".join(list_said(service))
+    assert "What do I like?" in sent
+    assert "Something else." not in sent
+
+
+def test_a_server_whose_tools_the_lock_knows_is_not_started_before_it_is_called(project, service):
+    will_say(service, "Hello.")
+    assert run("ask", "Hi", cwd=project).returncode == 0
+    lock = project / "converser.lock"
+    assert not lock.exists()
+
+    async def note_tools():
+        async with open_roster(project / "converser.toml"):
+            pass
+
+    anyio.run(note_tools)
+    known = lock.read_bytes()
+    config = project / "converser.toml"
+    text = config.read_text(encoding="utf-8").replace("[mcp.awkward]", '[mcp.awkward]\ncwd = "x"')
+    config.write_text(text, encoding="utf-8")  # It could not even be started any more.
+    will_say(service, "Hello again.")
+    ended = run("ask", "Hi", cwd=project)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "Hello again.\n", "")
+    names = [tool["function"]["name"] for tool in service.bodies[-1]["tools"]]
+    assert "awkward_add" in names
+    assert lock.read_bytes() == known
+
+
+@pytest.mark.skipif(
+    "CONVERSER_TEST_EMBEDDED" not in os.environ or not WEIGHTS.exists(),
+    reason="takes a minute and 2 GB: fetch the embedded model, and set CONVERSER_TEST_EMBEDDED=1",
+)
+def test_the_embedded_model_answers_with_the_result_beside_it(tmp_path):
+    config = ("--config", EXAMPLES / "converser.toml", "--server", "weather")
+    caches = {"XDG_CACHE_HOME": str(WEIGHTS.parent.parent.parent)}
+    ended = run("ask", "-m", "embedded", *config, "Weather in Oslo?", cwd=tmp_path, **caches)
+    assert ended.returncode == 0, ended.stderr
+    assert 'weather.get_weather city="Oslo": done' in ended.stderr
+    assert '"celsius": 7' in ended.stderr
+    assert "7" in ended.stdout
