@@ -40,8 +40,14 @@ def test_the_benchmark_prints_what_a_long_conversation_on_disk_costs() -> None:
 
 
 def test_the_benchmark_prints_a_ratio_and_a_target_for_all_work_beside_the_bare_sdk() -> None:
-    printed = measure("warm", "listing", "starting", "conversations")
+    printed = measure("warm", "listing", "starting", "conversations", "memory", "tools")
     rows = re.findall(
-        r"^.{40}(?:CPU|wall) +(?:\d+\.\d+ +){5}(?:met|MISSED)$", printed, re.MULTILINE
+        r"^.{40}(?:CPU|wall|kB) +(?:\d+\.\d+ +){5}(?:met|MISSED)$", printed, re.MULTILINE
     )
-    assert len(rows) == 12, printed
+    assert len(rows) == 23, printed
+
+
+def test_the_benchmark_compares_engines_as_far_as_they_are_installed() -> None:
+    printed = measure("peers")
+    rows = re.findall(r"^(.{16}) +5 +\d+\.\d+ +\d+\.\d\d +\d+\.\d\d ", printed, re.MULTILINE)
+    assert {"by hand", "converser"} <= {row.strip() for row in rows}, printed

@@ -4,20 +4,36 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from typing import Any
 
 import anyio
 
-from tests.benchmarks import calls, conversations, imports, listing, rounds, starting, store, warm
+from tests.benchmarks import (
+    calls,
+    conversations,
+    imports,
+    listing,
+    memory,
+    peers,
+    rounds,
+    starting,
+    store,
+    tools,
+    warm,
+)
 
 CALL_TARGET = 1.10
 IMPORT_TARGET = 1 / 3
 ROOMS = {"warm": warm, "listing": listing, "starting": starting, "conversations": conversations}
 """What is measured with a server that costs next to nothing."""
+OWN_ROOMS = {"memory": memory, "tools": tools}
+"""What is measured beside plain code, without a server."""
 
 
 def main() -> None:
     """Measure, and print as it goes."""
-    names = ("calls", "imports", "store", *ROOMS)
+    names = ("calls", "imports", "store", *ROOMS, *OWN_ROOMS, "peers")
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few rounds")
     parser.add_argument("--rounds", type=int, default=30, help="of calls; default: %(default)s")
@@ -35,15 +51,26 @@ def main() -> None:
         for row in store.measure(quick=options.quick):
             print(row, flush=True)
         print()
-    if rooms := [name for name in ROOMS if name in wanted]:
-        print(f"Beside the bare SDK, with a lean server at the far end\n{rounds.HEADING}")
-        for name in rooms:
-            anyio.run(print_room, name, options.quick)
+    print_rooms(ROOMS, "the bare SDK, with a lean server at the far end", wanted, options.quick)
+    print_rooms(OWN_ROOMS, "what one would write by hand", wanted, options.quick)
+    if "peers" in wanted:
+        print(f"One call in each turn, over stdio\n{peers.HEADING}")
+        for row in peers.measure(quick=options.quick):
+            print(row, flush=True)
 
 
-async def print_room(name: str, quick: bool) -> None:
+def print_rooms(rooms: dict[str, Any], beside: str, wanted: Sequence[str], quick: bool) -> None:
+    """Print the rows of those rooms that are wanted."""
+    if chosen := [name for name in rooms if name in wanted]:
+        print(f"Beside {beside}\n{rounds.HEADING}")
+        for name in chosen:
+            anyio.run(print_room, rooms[name], quick)
+        print()
+
+
+async def print_room(room: Any, quick: bool) -> None:
     """Print each row of a room when it is there."""
-    async for row in ROOMS[name].measure(quick=quick):
+    async for row in room.measure(quick=quick):
         print(row, flush=True)
 
 

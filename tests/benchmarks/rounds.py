@@ -45,7 +45,7 @@ class Row:
 
 
 HEADING = (
-    f"{'work':40}{'clock':5}{'SDK ms':>10}{'ours ms':>10}{'ratio':>7}{'target':>8}{'noise':>7}"
+    f"{'work':40}{'clock':5}{'bare ms':>10}{'ours ms':>10}{'ratio':>7}{'target':>8}{'noise':>7}"
 )
 
 

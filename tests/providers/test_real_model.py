@@ -44,7 +44,7 @@ def server():
     return library.Server(parameters)
 
 
-@pytest.mark.parametrize(
+WIRES = pytest.mark.parametrize(
     ("name", "path", "options"),
     [
         ("anthropic:qwen", "", {}),
@@ -53,6 +53,26 @@ def server():
     ],
     ids=["anthropic", "responses", "chat"],
 )
+
+
+@WIRES
+async def test_a_real_model_gives_a_structured_answer(server, name, path, options):
+    form = {
+        "type": "object",
+        "properties": {"city": {"type": "string"}, "code": {"type": "integer"}},
+        "required": ["city", "code"],
+        "additionalProperties": False,
+    }
+    url = f"{server.listening_address}{path}"
+    question = user("The code of Oslo is 7351. Which city has which code?")
+    with anyio.fail_after(240):
+        async with access_model(name, base_url=url, key=KEY, **options) as model:
+            controls = Controls(temperature=0.0, tokens_max=60)
+            reply = await model.converse([question], controls=controls, answer=form)
+    assert reply.answer == {"city": "Oslo", "code": 7351}
+
+
+@WIRES
 async def test_a_real_model_reads_the_result_of_a_call_over_the_wire(server, name, path, options):
     # This model writes calls as plain text, whatever it is told, so the call is given.
     history = [
