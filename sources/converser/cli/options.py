@@ -15,6 +15,8 @@ from ..exceptions import ConfigurationFailure
 from .screen import complain
 from .trust import check_trust
 
+AsJSON = Annotated[bool, Parameter(name="--json", negative=(), help="Write JSON, for programs.")]
+
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)

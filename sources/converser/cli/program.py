@@ -27,15 +27,27 @@ app = App(
     help_epilogue=_EPILOGUE,
     version=__version__,
     version_flags="--version",
+    help_format="plaintext",
+    default_parameter=Parameter(show_default=False, negative=()),
 )
 
 
-def _register(group: Group, room: str, name: str, words: str) -> None:
+def _register(group: Group, room: str, name: str, words: str, examples: str = "") -> None:
     """Adds a command by the path of its function, which is imported only when it is used."""
-    app.command(f"converser.cli.{room}", name=name, help=words, group=group)
+    if room.endswith(":app"):  # It has commands of its own, and its own examples.
+        app.command(f"converser.cli.{room}", name=name, help=words, group=group)
+        return
+    app.command(
+        f"converser.cli.{room}",
+        name=name,
+        help=words,
+        group=group,
+        help_epilogue=f"Examples:\n{examples}" if examples else "",
+    )
 
 
 _register(_TALKS, "asks:ask", "ask", "Ask one question.")
+_register(_TOOLS, "servers:app", "servers", "Show, add, switch, test and import servers.")
 _register(_TOOLS, "tools:tools", "tools", "List the tools of one server, or of all.")
 _register(_TOOLS, "calls:call", "call", "Call a tool without any model.")
 _register(_TOOLS, "stubs:stubs", "stubs", "Write a Python module with typed access to a server.")
@@ -53,7 +65,8 @@ def run(arguments: Sequence[str]) -> int:
 @app.meta.default
 def _launch(
     *tokens: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)],
-    trace: Annotated[bool, Parameter(negative=(), help="Show where a failure came from.")] = False,
+    verbose: Annotated[bool, Parameter(help="Tell on standard error what goes on.")] = False,
+    trace: Annotated[bool, Parameter(help="Show where a failure came from.")] = False,
 ) -> int | None:
     # A library that logs a traceback is no more welcome than one that raises it; and below
     # warnings, libraries log URLs and arguments, secrets and all.
@@ -61,6 +74,10 @@ def _launch(
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    if verbose:
+        from .screen import speak_up
+
+        speak_up()
     try:
         code: int | None = app(tokens, exit_on_error=False, result_action="return_value")
         sys.stdout.flush()

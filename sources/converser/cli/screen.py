@@ -7,6 +7,7 @@ What servers and models say goes through `clean_text` here, and is never read as
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,19 @@ from .exits import ExitCode
 from .judging import judge
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from ..ensembles import Ensemble
+
+_NUMBERS = ("tools", "tokens", "latency")
+_STYLES = {
+    "connected": "green",
+    "failed": "red",
+    "needs-auth": "red",
+    "reconnecting": "yellow",
+    "pending": "yellow",
+    "disabled": "dim",
+}
 
 
 def say(words: object = "") -> None:
@@ -31,6 +44,21 @@ def complain(words: object, *, style: str = "yellow") -> None:
     """Says something on standard error, where it harms no output."""
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     console.print(Text(clean_text(str(words)), style=style))
+
+
+_beginning: float | None = None
+
+
+def speak_up() -> None:
+    """From now on, what is whispered is heard."""
+    global _beginning  # noqa: PLW0603
+    _beginning = time.monotonic()
+
+
+def whisper(words: object) -> None:
+    """Says on standard error what goes on, and since when, where somebody wants to know."""
+    if _beginning is not None:
+        complain(f"[{time.monotonic() - _beginning:6.2f} s] {words}", style="dim")
 
 
 def report(failure: Exception) -> ExitCode:
@@ -53,25 +81,34 @@ def remark(ensemble: Ensemble) -> None:
         complain(f"{ensemble.name}: {words}")
 
 
+def is_terminal() -> bool:
+    """Whether standard output is looked at by a person."""
+    return Console().is_terminal
+
+
 def print_rows(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """A table for people; for programs a line for each row, with tabs and without titles."""
-    console = Console(highlight=False)
-    cleaned = [[squeeze(cell) for cell in row] for row in rows]
-    if not console.is_terminal:
-        sys.stdout.writelines("\t".join(cells) + "\n" for cells in cleaned)
-    elif cleaned:
-        console.print(_build_table(titles, cleaned))
+    if is_terminal():
+        table = build_table(titles, rows)
+        if table.row_count:
+            Console(highlight=False).print(table)
+        return
+    sys.stdout.writelines("\t".join(map(squeeze, row)) + "\n" for row in rows)
+
+
+def build_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """A table without lines; numbers stand to the right, and states have colours."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in titles:
+        table.add_column(title, justify="right" if title in _NUMBERS else "left")
+    for row in rows:
+        cells = [squeeze(cell) for cell in row]
+        table.add_row(*(Text(cell, _STYLES.get(cell, "")) for cell in cells))
+    return table
 
 
 def squeeze(text: str) -> str:
     """Text on one line, cleaned, and cut where it is endless."""
     return clean_text(" ".join(text.split()), limit=500)
-
-
-def _build_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> object:
-    from rich.table import Table
-
-    table = Table(*titles, box=None, pad_edge=False, header_style="bold")
-    for row in rows:
-        table.add_row(*map(Text, row))
-    return table

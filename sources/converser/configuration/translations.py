@@ -39,7 +39,7 @@ def _translate_one(inner: str, path: Path, complaints: list[str]) -> str:
         kind, _, name = inner.partition(":")
         complaints.append(
             f"asks the editor for a value (${{{kind}:…}}), and there is none here. "
-            f"Set an environment variable, and write ${{env:{_suggest_variable(name)}}}."
+            f"Set an environment variable, and write ${{env:{suggest_variable(name)}}}."
         )
         return "${literal:}"
     fixed = _find_fixed(inner, path)
@@ -69,6 +69,7 @@ def _keep(text: str) -> str:
     return f"${{literal:{text[:-1]}}}}}" if REFERENCE.fullmatch(text) else text
 
 
-def _suggest_variable(name: str) -> str:
+def suggest_variable(name: str) -> str:
+    """A fit name for the variable that stands for something."""
     words = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_").upper()
     return words if words and not words[0].isdigit() else "NAME"
