@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +24,15 @@ hypothesis.configuration.set_hypothesis_home_dir(CACHES / "hypothesis")
 # Machines of tests are slow now and then; that is no fault of the code.
 hypothesis.settings.register_profile("converser", deadline=None)
 hypothesis.settings.load_profile("converser")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Nothing that tests remember gets among what people remember; the large models stay theirs."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not os.environ.get("CONVERSER_TEST_EMBEDDED"):
+            patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 @pytest.fixture(scope="session")

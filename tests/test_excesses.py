@@ -13,7 +13,7 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,9 @@ from hypothesis import given, settings, strategies as st
 
 import converser
 from converser import excesses
+from converser.mcp.oversize.events import shrink_events
 from converser.mcp.oversize.reducer import Irreducible, Reducer, Scanner
+from converser.mcp.oversize.spills import USUAL_BOUNDS, Bounds
 from converser.testing import ScriptedModel
 from tests.servers import processes
 
@@ -128,6 +130,46 @@ def test_what_is_no_result_is_left_alone(message: bytes, folder: Path) -> None:
     with pytest.raises(Irreducible):
         Reducer(Scanner(data), folder, 1_000).reduce(0)
     assert [each.name for each in folder.iterdir()] == ["message"]
+
+
+@pytest.mark.anyio
+@settings(max_examples=50)
+@given(
+    st.lists(st.tuples(st.text("ab\n", max_size=5), st.sampled_from(["\n\n", "\r\n\r\n", "\r\r"]))),
+    st.lists(st.integers(0, 40)),
+)
+async def test_events_are_the_same_however_they_are_cut(
+    events: list[tuple[str, str]], cuts: list[int]
+) -> None:
+    data = "".join(f"data: {text}{end}" for text, end in events).encode()
+    places = sorted(min(cut, len(data)) for cut in cuts)
+
+    async def iterate() -> AsyncGenerator[bytes, None]:
+        for begin, end in zip([0, *places], [*places, len(data)], strict=True):
+            yield data[begin:end]
+
+    assert b"".join([piece async for piece in shrink_events(iterate(), USUAL_BOUNDS)]) == data
+
+
+@pytest.mark.anyio
+async def test_an_event_over_the_limit_becomes_a_small_one() -> None:
+    result = {"content": [{"type": "text", "text": "x" * 500_000}]}
+    message = json.dumps({"jsonrpc": "2.0", "id": 3, "result": result}).encode()
+    data = b"id: 12\ndata: " + message + b"\n\nid: 13\ndata: {}\n\n"
+
+    async def iterate() -> AsyncGenerator[bytes, None]:
+        for place in range(0, len(data), 50_000):
+            yield data[place : place + 50_000]
+
+    with anyio.fail_after(60):
+        pieces = [piece async for piece in shrink_events(iterate(), Bounds(LIMIT))]
+    [large, small] = [piece for piece in pieces if piece]
+    assert small == b"id: 13\ndata: {}\n\n"
+    assert large.startswith(b"id: 12\ndata: ")
+    assert len(large) < LIMIT
+    [head, link] = json.loads(large.partition(b"data: ")[2])["result"]["content"]
+    assert head["text"].startswith("xxx")
+    assert link["size"] == 500_000
 
 
 def _open(**options: Any) -> Any:

@@ -156,6 +156,32 @@ class Mute(Scenario):
         raise _NoAnswer
 
 
+class Reticent(Scenario):
+    """What it does not know is not answered; `good` tells what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def answer(self, method: str, parameters: JSON) -> JSON | None:
+        self.asked.append(method)
+        if (answer := super().answer(method, parameters)) is None:
+            raise _NoAnswer
+        return answer
+
+    def call_tool(self, name: str, arguments: JSON) -> JSON:
+        return {"content": [{"type": "text", "text": " ".join(self.asked)}]}
+
+
+class Touchy(Reticent):
+    """What it does not know ends it."""
+
+    def answer(self, method: str, parameters: JSON) -> JSON | None:
+        try:
+            return super().answer(method, parameters)
+        except _NoAnswer:
+            sys.exit(1)
+
+
 class Deaf(Scenario):
     """Nothing is ever answered, not even the handshake."""
 
@@ -181,6 +207,8 @@ SCENARIOS: dict[str, Callable[[], Scenario]] = {
     "large": Large,
     "noise": Noise,
     "mute": Mute,
+    "reticent": Reticent,
+    "touchy": Touchy,
     "deaf": Deaf,
 }
 

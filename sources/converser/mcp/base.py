@@ -24,6 +24,7 @@ from .caller import Caller
 from .calls import request_sign_of_life
 from .changes import ChangeSignal
 from .connection import Connection, Patience
+from .eras import EraMemory
 from .failures import (
     MESSAGE_LIMIT,
     Site,
@@ -60,7 +61,9 @@ class SessionClient(ABC):
         self.ring: StderrRing | None = None
         self._elicit = elicit
         self._patience = patience
-        self._connection = Connection(name, self._open_session, self._attend, patience)
+        self._connection = Connection(
+            name, self._open_session, self._attend, patience, self.find_era_memory
+        )
         self._connection.on_turn = self._tell_state
         self._salvager = self._create_salvager()
         self._signal = ChangeSignal()
@@ -77,6 +80,10 @@ class SessionClient(ABC):
     @abstractmethod
     def open_transport(self) -> Way:
         """What the SDK's client is to speak through."""
+
+    def find_era_memory(self) -> EraMemory | None:
+        """Where the era of the server is remembered, if that is worth it."""
+        return None
 
     @property
     def state(self) -> ConnectionState:

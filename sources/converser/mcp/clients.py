@@ -12,6 +12,7 @@ from ..exceptions import ConfigurationFailure
 from ..immutables import EMPTY
 from .base import SessionClient
 from .connection import Patience
+from .eras import EraMemory
 from .handlers import ElicitationHandler
 from .oversize.spills import RESULT_LIMIT, Bounds
 from .sessions import Way
@@ -76,6 +77,10 @@ class StdioMCPClient(SessionClient):
         self._environment = environment
         self._cwd = cwd
         self._bounds = Bounds(result_limit)
+
+    def find_era_memory(self) -> EraMemory:
+        """A process that is asked what it does not know may be silent for long, or end."""
+        return EraMemory(self._command, self._cwd)
 
     def open_transport(self) -> Way:
         """What to start, and how."""

@@ -21,6 +21,7 @@ from ..ensembles import Ensemble
 from ..exceptions import ConfigurationFailure
 from .base import SessionClient
 from .connection import Patience
+from .eras import EraMemory
 from .handlers import ElicitationHandler
 from .oversize.spills import Bounds
 from .sessions import Way
@@ -38,6 +39,11 @@ class ConfiguredMCPClient(SessionClient):
         )
         super().__init__(server.name, server.transport, patience, elicit)
         self.server = server
+
+    def find_era_memory(self) -> EraMemory | None:
+        """A process that is asked what it does not know may be silent for long, or end."""
+        server = self.server
+        return EraMemory(server.command, server.cwd) if server.transport == "stdio" else None
 
     def open_transport(self) -> Way:
         """Resolves what is configured, and opens the transport that it names."""

@@ -14,14 +14,17 @@ import time
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import anyio
+from anyio.to_thread import run_sync
 from mcp.client.session import ClientSession
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from ..tasks import spawn
+from .eras import EraMemory
 from .failures import needs_authorization, unwrap_group
 from .states import ConnectionState, is_legal
 
@@ -33,6 +36,8 @@ Attend = Callable[[ClientSession, bool], Coroutine[Any, Any, None]]
 _CLOSING_TIME_MAX = 10.0
 _SETTLING_TIME_MAX = 0.15
 _LASTING = 30.0
+_COSTLY = 1.0
+"""Seconds that a connection may take before it is worth remembering why."""
 _ERAS = {"auto": ("auto", "legacy"), "legacy": ("legacy", "auto")}
 _log = logging.getLogger(__name__)
 
@@ -54,7 +59,14 @@ class Patience:
 class Connection:
     """Keeps a session with one server: opens it, owns it, notices its loss, and opens it again."""
 
-    def __init__(self, name: str, open_session: Open, attend: Attend, patience: Patience) -> None:
+    def __init__(
+        self,
+        name: str,
+        open_session: Open,
+        attend: Attend,
+        patience: Patience,
+        find_memory: Callable[[], EraMemory | None],
+    ) -> None:
         self._name = name
         self._open = open_session
         self._attend = attend
@@ -65,7 +77,8 @@ class Connection:
         self._past: _Life | None = None
         self._healing: object = None
         self._strikes = 0
-        self._era = "auto"
+        self._era: str | None = None
+        self._find_memory = find_memory
         self.reconnects = 0
         self.failure: BaseException | None = None
         """Why the last attempt failed, or the last session was lost."""
@@ -152,7 +165,7 @@ class Connection:
         try:
             if past is not None:
                 await past.ended.wait()
-            for era in _ERAS[self._era]:
+            for era in _ERAS[await self._recall_era()]:
                 if life.stop.is_set():  # perhaps before the owner took its first step
                     break
                 await self._live(life, era)
@@ -179,6 +192,8 @@ class Connection:
 
     async def _live(self, life: _Life, era: str) -> None:
         life.failure = None
+        life.attempts += 1
+        life.begun = time.monotonic()
         life.scope = anyio.CancelScope()
         try:
             with life.scope as scope:
@@ -198,8 +213,7 @@ class Connection:
         """Publishes a session, and stays in it until somebody says to leave."""
         life.connected = True
         life.since = time.monotonic()
-        legacy = session.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS
-        self._era = "legacy" if legacy else "auto"
+        await self._note_era(life, session)
         if self._life is not life:
             return
         renewed = self._healing is not None or self.reconnects > 0
@@ -212,6 +226,23 @@ class Connection:
             life.settled.set()
             await life.stop.wait()
             group.cancel_scope.cancel()
+
+    async def _recall_era(self) -> str:
+        """The era to try first, as this object or an earlier process has found it out."""
+        if self._era is None:
+            memory = self._find_memory()
+            is_old = memory is not None and await run_sync(memory.recall)
+            self._era = "legacy" if is_old else "auto"
+        return self._era
+
+    async def _note_era(self, life: _Life, session: ClientSession) -> None:
+        """Remembers the era; also for later processes, where it was costly to find out."""
+        before, legacy = self._era, session.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS
+        self._era = "legacy" if legacy else "auto"
+        if self._era == before or not (memory := self._find_memory()):
+            return
+        if not legacy or life.attempts > 1 or time.monotonic() - life.begun > _COSTLY:
+            await run_sync(partial(memory.note, legacy=legacy))
 
     def _turn(self, state: ConnectionState) -> None:
         assert is_legal(self._state, state), f"{self._state} cannot become {state}"
@@ -230,7 +261,8 @@ class _Life:
         self.scope = anyio.CancelScope()
         self.failure: BaseException | None = None
         self.connected = False
-        self.since = 0.0
+        self.attempts = 0
+        self.begun = self.since = 0.0
 
     def end(self) -> None:
         """Asks the owner to leave; where it is still on its way in, it turns round at once."""

@@ -15,7 +15,6 @@ from .spills import Bounds, Gathering, Spill
 
 LARGE = 1024 * 1024
 _ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r")
-_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 _IDENTITY = re.compile(rb"(?:\A|[\r\n])(id: ?[^\r\n]+)")
 
 
@@ -23,21 +22,23 @@ async def shrink_events(
     pieces: AsyncIterator[bytes], bounds: Bounds
 ) -> AsyncGenerator[bytes, None]:
     """Whole events, as they come; nobody can use half of one."""
-    gathering = Gathering(bounds)
+    gathering, large = Gathering(bounds), min(LARGE, bounds.memory)
     edge = b""
     try:
         async for piece in pieces:
-            if not gathering.size and piece.endswith(_ENDS) and len(piece) < LARGE:
+            if not gathering.size and piece.endswith(_ENDS) and len(piece) < large:
                 yield piece  # the common case, at once
                 continue
             rest = piece
-            first = gathering.size + len(piece) > LARGE
+            first = gathering.size + len(piece) > large
             while (cut := _find_cut(edge, rest, first=first)) is not None:
                 gathering.add(rest[:cut])
                 rest, edge = rest[cut:], b""
                 yield await _shrink(gathering.release(), bounds)
             gathering.add(rest)
             edge = (edge + rest)[-3:]
+            if gathering.is_hopeless:
+                break
         if gathering.size:
             yield await _shrink(gathering.release(), bounds)
     finally:
@@ -47,11 +48,9 @@ async def shrink_events(
 def _find_cut(edge: bytes, piece: bytes, *, first: bool) -> int | None:
     """Where the first or the last event ends in a piece; its end may have begun in the one before."""
     data = edge + piece
-    if first:
-        match = _END.search(data)
-        found = match.end() if match else -1
-    else:
-        found = max(data.rfind(end) + len(end) if end in data else -1 for end in _ENDS)
+    seek = data.find if first else data.rfind
+    places = [place + len(end) for end in _ENDS if (place := seek(end)) >= 0]
+    found = (min if first else max)(places, default=0)
     return found - len(edge) if found > len(edge) else None
 
 

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A server of the older era that does badly when asked for its era is asked once, and never again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio
+import pytest
+
+import converser
+from converser.mcp.eras import EraMemory
+from tests.servers import processes
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of its own for each test."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path
+
+
+def _create_client(scenario: str) -> converser.StdioMCPClient:
+    return converser.StdioMCPClient(processes.raw_command(scenario), connect_timeout=3.0)
+
+
+async def _ask(client: converser.MCPClient) -> str:
+    """What a server was asked since it was started."""
+    with anyio.fail_after(30):
+        async with await converser.discover_mcp_tools(client, "old") as ensemble:
+            return (await ensemble.access_invoker("good")()).text
+
+
+@pytest.mark.parametrize("scenario", ["reticent", "touchy"])
+async def test_the_era_is_known_to_the_next_client(scenario: str) -> None:
+    first, second = [await _ask(_create_client(scenario)) for _ in range(2)]
+    assert "server/discover" in first or scenario == "touchy"  # which has forgotten, having died
+    assert second.split()[0] == "initialize"
+
+
+async def test_a_server_that_answers_is_not_remembered(place: Path) -> None:
+    await _ask(_create_client("sound"))
+    assert not (place / "converser").exists()
+
+
+async def test_the_era_is_known_to_the_next_roster() -> None:
+    server = converser.MCPServer.stdio(
+        "old", processes.raw_command("reticent"), connect_timeout=3.0
+    )
+    asked: list[str] = []
+    with anyio.fail_after(30):
+        for _ in range(2):
+            async with converser.Roster([server]) as roster:
+                asked.append((await roster.access_ensemble("old").access_invoker("good")()).text)
+    assert ["server/discover" in words for words in asked] == [True, False]
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b"3", b'[1, "x"]', b"[" * 100_000])
+async def test_a_damaged_file_is_like_none(place: Path, damage: bytes) -> None:
+    file = place / "converser" / "legacy-servers.json"
+    file.parent.mkdir()
+    file.write_bytes(damage)
+    memory = EraMemory(["x"], None)
+    assert not memory.recall()
+    memory.note(legacy=True)
+    assert memory.recall()
+
+
+async def test_a_file_that_cannot_be_written_harms_nothing(place: Path) -> None:
+    (place / "converser").write_text("a file where a folder is due")
+    memory = EraMemory(["x"], None)
+    memory.note(legacy=True)
+    assert not memory.recall()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [lambda: EraMemory(["x", "y"], None), lambda: EraMemory(["x"], "/tmp")],
+)
+async def test_another_command_is_another_server(other: Callable[[], EraMemory]) -> None:
+    EraMemory(["x"], None).note(legacy=True)
+    assert not other().recall()
+    EraMemory(["x"], None).note(legacy=False)
+    assert not EraMemory(["x"], None).recall()
