@@ -124,6 +124,10 @@ if TYPE_CHECKING:
         ConversationSurvey as ConversationSurvey,
         StoredConversation as StoredConversation,
     )
+    from .persistence.exports.formats import (
+        ExportFormat as ExportFormat,
+        export_conversation as export_conversation,
+    )
     from .persistence.metadata import ConversationMetadata as ConversationMetadata
     from .persistence.searching import ConversationFinding as ConversationFinding
     from .persistence.store import ConversationStore as ConversationStore
@@ -209,6 +213,7 @@ _ROOMS = {
     "rosters.opening": "open_roster",
     "outcomes": "Outcome",
     "persistence.conversation": "ConversationSurvey StoredConversation",
+    "persistence.exports.formats": "ExportFormat export_conversation",
     "persistence.metadata": "ConversationMetadata",
     "persistence.searching": "ConversationFinding",
     "persistence.store": "ConversationStore",

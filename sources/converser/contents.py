@@ -62,7 +62,12 @@ class BlobContent(_Content):
     @property
     def text(self) -> str | None:
         """The blob as text, where its source gave it as text."""
-        return None if self.encoding is None else self.data.decode(self.encoding, "surrogatepass")
+        if self.encoding is None:
+            return None
+        try:
+            return self.data.decode(self.encoding, "surrogatepass")
+        except (LookupError, ValueError):  # not what it says it is
+            return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
