@@ -243,8 +243,13 @@ class Ensemble:
             raise InvokerAbsence(f"Tool {name!r} of ensemble {self.name!r} is disabled: {reason}")
         raise InvokerAbsence(
             f"Ensemble {self.name!r} has no tool {name!r}.",
-            remedy=suggest_name(name, self._invokers),
+            remedy=suggest_name(name, self._list_names(name)),
         )
+
+    def _list_names(self, sought: str) -> list[str]:
+        """The names that somebody may have meant: those on the wire, or those of the server."""
+        own = [invoker.tool.name for invoker in self._invokers.values()]
+        return own if difflib.get_close_matches(sought, own, n=1) else list(self._invokers)
 
     def _decide_usual(self, tool: Tool, common: Context) -> Context:
         """What holds for a tool where a caller says nothing; most have that in common."""

@@ -100,7 +100,7 @@ def _write_class(record: Record, title: str) -> str:
 
 
 def _write_field(attribute: Attribute) -> str:
-    annotation = _express(attribute.shape) + (" | Omitted" if attribute.omissible else "")
+    annotation = express(attribute.shape) + (" | Omitted" if attribute.omissible else "")
     default = "OMITTED" if attribute.omissible else repr(attribute.default)
     metadata = gather_metadata(attribute)
     if not metadata:
@@ -140,16 +140,16 @@ def _write_docstring(text: str, indent: str) -> str:
     return indent + '"""' + f"\n{indent}".join(escaped) + '"""'
 
 
-def _express(shape: Shape) -> str:
+def express(shape: Shape) -> str:
     """A shape as the text of an annotation."""
     if isinstance(shape, Scalar):
         return shape.kind
     if isinstance(shape, Choice):
         return f"Literal[{', '.join(map(repr, shape.values))}]"
     if isinstance(shape, Array):
-        return f"Sequence[{_express(shape.item)}]"
+        return f"Sequence[{express(shape.item)}]"
     if isinstance(shape, Table):
-        return f"Mapping[str, {_express(shape.value)}]"
+        return f"Mapping[str, {express(shape.value)}]"
     if isinstance(shape, Reference):
         return shape.name
-    return " | ".join(map(_express, shape.members))
+    return " | ".join(map(express, shape.members))

@@ -6,10 +6,11 @@ What servers and models say goes through `clean_text` here, and is never read as
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.text import Text
@@ -79,6 +80,17 @@ def remark(ensemble: Ensemble) -> None:
         complain(f"{ensemble.name}.{tool} is disabled: {reason}")
     for words in ensemble.remarks:
         complain(f"{ensemble.name}: {words}")
+
+
+def print_json(data: Any) -> None:
+    """JSON that people can read, in colours on a terminal; no character in it can steer one."""
+    text = clean_text(json.dumps(data, indent=2, ensure_ascii=False))
+    if not is_terminal():
+        sys.stdout.write(f"{text}\n")
+        return
+    from rich.highlighter import JSONHighlighter
+
+    Console(highlight=False).print(JSONHighlighter()(Text(text)), soft_wrap=True)
 
 
 def is_terminal() -> bool:

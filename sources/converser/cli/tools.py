@@ -1,82 +1,130 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`converser tools`: what the configured servers can do."""
+"""`converser tools`: what the configured servers can do, as a table, or one tool in full."""
 
 from __future__ import annotations
 
+import json as json_format
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from ..configuration import MCPServer
-from ..exceptions import ConfigurationFailure, ConverserFailure
+from ..exceptions import ConverserFailure
 from .exits import ExitCode
 from .judging import judge
-from .options import DEFAULTS, Options, find_server
-from .screen import complain, print_rows, remark
+from .options import DEFAULTS, AsJSON, Options
+from .rosters import choose_servers, create_roster
+from .screen import complain, print_rows, remark, say
 
 if TYPE_CHECKING:
     from ..ensembles import Ensemble
     from ..invokers import Invoker
 
 
-def tools(server: str | None = None, /, *, options: Options = DEFAULTS) -> int:
-    """Lists the tools of one server, or of all that are enabled.
+@dataclass(frozen=True)
+class _Findings:
+    """What looking at servers gave: those that could be reached, and why others could not."""
+
+    ensembles: Sequence[Ensemble]
+    failures: Sequence[ConverserFailure]
+
+    def list_invokers(self) -> list[Invoker]:
+        return [invoker for each in self.ensembles for invoker in each.invokers.values()]
+
+
+def tools(
+    server: str | None = None,
+    tool: str | None = None,
+    /,
+    *,
+    json: AsJSON = False,
+    options: Options = DEFAULTS,
+) -> int:
+    """Lists the tools of one server, or of all that are enabled; or shows one tool in full.
 
     Parameters
     ----------
     server
-        Its name in converser.toml.
+        SERVER, or SERVER.TOOL.
+    tool
+        One of its tools, if not written as SERVER.TOOL.
     """
     configuration = options.load()
-    if server is not None:
-        chosen = [find_server(configuration, server)]
+    if server is not None and tool is None and server not in configuration.servers:
+        server, _, tool = server.partition(".")
+    names = [server] if server else []
+    chosen = [each for each in choose_servers(configuration, names) if each.enabled]
+    findings = anyio.run(_look, chosen)
+    if tool:
+        return _show_one(findings, tool, json=json)
+    for each in findings.ensembles:
+        remark(each)
+    if json:
+        _print_json([describe_tool(invoker) for invoker in findings.list_invokers()])
     else:
-        chosen = [each for each in configuration.servers.values() if each.enabled]
-    if not chosen:
-        raise ConfigurationFailure(
-            "No servers are configured.",
-            remedy="Write a table [mcp.NAME] into converser.toml, or name a file with --config.",
-        )
-    failures = anyio.run(_list_tools, chosen)
-    for failure in failures:
+        rows = map(_summarize, findings.list_invokers())
+        print_rows(("tool", "arguments", "description"), rows)
+    return _complain_of(findings)
+
+
+def _show_one(findings: _Findings, tool: str, *, json: bool) -> int:
+    from .portraits import print_portrait
+
+    if not findings.ensembles:
+        return _complain_of(findings)
+    invoker = findings.ensembles[0].access_invoker(tool)
+    if json:
+        _print_json(describe_tool(invoker))
+    else:
+        print_portrait(invoker)
+    return ExitCode.SUCCESS
+
+
+def _complain_of(findings: _Findings) -> int:
+    for failure in findings.failures:
         complain(failure)
-    return judge(failures[0]) if failures else ExitCode.SUCCESS
+    return judge(findings.failures[0]) if findings.failures else ExitCode.SUCCESS
 
 
-async def _list_tools(servers: Sequence[MCPServer]) -> list[ConverserFailure]:
-    """Prints the tools of each server; one that cannot be reached does not spoil the others."""
-    from ..mcp.configured import create_mcp_ensemble
-
-    found: dict[str, Ensemble] = {}
-    failures: dict[str, ConverserFailure] = {}
-
-    async def look(server: MCPServer) -> None:
-        try:
-            async with create_mcp_ensemble(server) as ensemble:
-                found[server.name] = ensemble
-        except ConverserFailure as failure:
-            failures[server.name] = failure
-
-    async with anyio.create_task_group() as group:
-        for server in servers:
-            group.start_soon(look, server)
-    names = [server.name for server in servers]
-    _print_tools([found[name] for name in names if name in found])
-    return [failures[name] for name in names if name in failures]
+async def _look(servers: Sequence[MCPServer]) -> _Findings:
+    """Connects to all at once; one that cannot be reached does not spoil the others."""
+    async with create_roster(servers) as roster:
+        errors = [survey.error for survey in roster.survey().values() if survey.error]
+        return _Findings(roster.ensembles, errors)
 
 
-def _print_tools(ensembles: Sequence[Ensemble]) -> None:
-    for ensemble in ensembles:
-        remark(ensemble)
-    rows = [_describe(invoker) for each in ensembles for invoker in each.invokers.values()]
-    print_rows(("tool", "arguments", "description"), rows)
-
-
-def _describe(invoker: Invoker) -> tuple[str, str, str]:
+def _summarize(invoker: Invoker) -> tuple[str, str, str]:
     """What to call it, what it takes (an argument with a `?` may be left out), and what it does."""
     schema = invoker.arguments_schema
     required = schema.get("required", ())
     names = [name if name in required else f"{name}?" for name in schema.get("properties", ())]
+    return name_fully(invoker), " ".join(names), invoker.description
+
+
+def name_fully(invoker: Invoker) -> str:
+    """A tool as people write it: SERVER.TOOL."""
     owner = invoker.ensemble.name if invoker.ensemble else ""
-    return f"{owner}.{invoker.tool.name}", " ".join(names), invoker.description
+    return f"{owner}.{invoker.tool.name}"
+
+
+def describe_tool(invoker: Invoker) -> dict[str, Any]:
+    """All that is known of a tool, as JSON data."""
+    from ..costs import estimate_tokens
+
+    hints = asdict(invoker.annotations).items()
+    return {
+        "server": invoker.ensemble.name if invoker.ensemble else "",
+        "name": invoker.tool.name,
+        "wire_name": invoker.name,
+        "description": invoker.description,
+        "arguments_schema": invoker.arguments_schema,
+        "output_schema": invoker.output_schema,
+        "annotations": {key: hint for key, hint in hints if hint is not None},
+        "tokens": estimate_tokens(invoker),
+    }
+
+
+def _print_json(data: Any) -> None:
+    say(json_format.dumps(data, indent=2))
