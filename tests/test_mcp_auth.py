@@ -7,14 +7,20 @@ import http.server
 import json
 import threading
 from collections.abc import AsyncGenerator, Generator
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
 
 import anyio
 import httpx2
 import pytest
+from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
+from mcp.shared.auth import OAuthClientMetadata
+from pydantic import AnyUrl
 
 import converser
+from tests.conformance.logins import Memory
 from tests.servers import processes
+from tests.servers.gated import Gate, read_way_back, serve_gated
 
 pytestmark = pytest.mark.anyio
 
@@ -30,7 +36,7 @@ class Refusal(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, *_: object) -> None:
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (its name there)
         pass
 
 
@@ -87,3 +93,156 @@ async def test_a_login_sees_the_answers_of_its_own_server_as_they_are() -> None:
         client = converser.HttpMCPClient(server.url, auth=login)
         async with await converser.discover_mcp_tools(client, "signed"):
             assert login.answers == [(400, '{"error": "invalid_grant"}')]
+
+
+class Person:
+    """Visits the page of an authorization server, takes a while, and agrees or does not."""
+
+    def __init__(self, *, agrees: bool = True, hesitates: float = 0.0) -> None:
+        self._agrees = agrees
+        self._hesitates = hesitates
+        self._brought: dict[str, str] = {}
+        self.visits = 0
+
+    async def visit(self, page: str) -> None:
+        self.visits += 1
+        async with httpx2.AsyncClient() as browser:
+            response = await browser.get(page, follow_redirects=False)
+        self._brought = read_way_back(response.headers["location"])
+
+    async def come_back(self) -> AuthorizationCodeResult:
+        await anyio.sleep(self._hesitates)
+        if not self._agrees:
+            raise PermissionError("The person closed the window.")
+        return AuthorizationCodeResult(code=self._brought["code"], state=self._brought["state"])
+
+    def log_in(self, url: str) -> OAuthClientProvider:
+        metadata = OAuthClientMetadata(redirect_uris=[AnyUrl("http://localhost:1/back")])
+        return OAuthClientProvider(
+            url,
+            metadata,
+            Memory(),
+            redirect_handler=self.visit,
+            callback_handler=self.come_back,
+        )
+
+
+@pytest.fixture
+def gate() -> Generator[Gate]:
+    with serve_gated() as found:
+        yield found
+
+
+async def test_without_a_token_a_server_needs_auth(gate: Gate) -> None:
+    server = converser.MCPServer.http("gated", gate.url)
+    with anyio.fail_after(30):
+        async with converser.Roster([server]) as roster:
+            survey = roster.survey()["gated"]
+    assert survey.state == "needs-auth"
+    assert isinstance(survey.error, converser.MCPConnectionFailure)
+    assert survey.error.status == 401
+    assert "headers" in survey.remedy
+
+
+async def test_a_person_logs_in_and_that_takes_as_long_as_it_takes(gate: Gate) -> None:
+    person = Person(hesitates=1.5)
+    client = converser.HttpMCPClient(gate.url, auth=person.log_in(gate.url), connect_timeout=0.7)
+    with anyio.fail_after(30):
+        async with await converser.discover_mcp_tools(client, "gated") as ensemble:
+            assert (await ensemble.access_invoker("quick")()).text == "quick is done"
+    assert person.visits == 1
+
+
+async def test_a_login_that_fails_is_told_with_a_remedy_and_asked_for_once(gate: Gate) -> None:
+    person = Person(agrees=False)
+    client = converser.HttpMCPClient(gate.url, auth=person.log_in(gate.url))
+    with anyio.fail_after(30), pytest.raises(converser.MCPConnectionFailure) as caught:
+        await client.connect()
+    assert "The login failed: The person closed the window." in str(caught.value)
+    assert "complete the login" in caught.value.remedy
+    assert caught.value.status == 401
+    assert client.state == "needs-auth"
+    assert person.visits == 1
+    await client.disconnect()
+
+
+class Signature(httpx2.Auth):
+    """Signs with a token, and has no way to get another one."""
+
+    async def async_auth_flow(
+        self, request: httpx2.Request
+    ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        request.headers["authorization"] = "Bearer old"
+        response = yield request
+        if response.status_code == 401:
+            raise RuntimeError("There is no other token.")
+
+
+async def test_a_login_that_fails_later_ends_no_call_of_others(gate: Gate) -> None:
+    gate.tokens.add("old")
+    client = converser.HttpMCPClient(gate.url, auth=Signature())
+    with anyio.fail_after(30):
+        async with await converser.discover_mcp_tools(client, "gated") as ensemble:
+            async with calling_slowly(ensemble, gate) as others:
+                gate.tokens.clear()
+                with pytest.raises(converser.ToolExecutionFailure, match="no other token"):
+                    await ensemble.access_invoker("quick")()
+                assert client.state == "needs-auth"
+                gate.release.set()
+            assert others == ["slow is done"]
+
+
+async def test_a_token_that_was_renewed_is_taken_up(gate: Gate, tmp_path: Path) -> None:
+    """A call that the old token was refused for is made again, in a session with the new one."""
+    token = tmp_path / "token"
+    token.write_text("Bearer old")
+    gate.tokens.add("old")
+    server = converser.MCPServer.http("gated", gate.url, headers={"Authorization": f"file:{token}"})
+    with anyio.fail_after(30):
+        async with converser.Roster([server]) as roster:
+            ensemble = roster.access_ensemble("gated")
+            quick = ensemble.access_invoker("quick")
+            async with calling_slowly(ensemble, gate) as others:
+                gate.tokens.clear()
+                with pytest.raises(converser.ToolExecutionFailure, match="HTTP status 401"):
+                    await quick()
+                assert roster.survey()["gated"].state == "needs-auth"
+                token.write_text("Bearer new")
+                gate.tokens.add("new")
+                assert (await quick()).text == "quick is done"
+                assert roster.survey()["gated"].state == "connected"
+                gate.tokens.remove("new")
+                token.write_text("Bearer newer")
+                gate.tokens.add("newer")
+                assert (await quick()).text == "quick is done"
+                gate.release.set()
+            assert others == ["slow is done"]
+
+
+async def test_what_is_only_forbidden_ends_no_session(gate: Gate) -> None:
+    gate.tokens.add("good")
+    client = converser.HttpMCPClient(gate.url, {"Authorization": "Bearer good"})
+    with anyio.fail_after(30):
+        async with await converser.discover_mcp_tools(client, "gated") as ensemble:
+            gate.refuses_tools = 403
+            with pytest.raises(converser.ToolExecutionFailure, match="HTTP status 403"):
+                await ensemble.access_invoker("quick")()
+            gate.refuses_tools = 0
+            assert (await ensemble.access_invoker("quick")()).text == "quick is done"
+    assert gate.asked.count("initialize") == 1
+
+
+@asynccontextmanager
+async def calling_slowly(
+    ensemble: converser.Ensemble, gate: Gate
+) -> AsyncGenerator[list[str], None]:
+    """Has a call under way in the block; its result is there afterwards."""
+    found: list[str] = []
+
+    async def call() -> None:
+        found.append((await ensemble.access_invoker("slow")()).text)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(call)
+        await anyio.to_thread.run_sync(gate.called.wait, 10)
+        yield found

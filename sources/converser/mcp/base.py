@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import anyio
@@ -29,7 +29,9 @@ from .failures import (
     MESSAGE_LIMIT,
     Site,
     Stage,
+    has_login_failed,
     is_connection_lost,
+    is_unauthorized,
     translate_failure,
     was_not_executed,
 )
@@ -220,6 +222,9 @@ class SessionClient(ABC):
             return is_connection_lost(failure) or await attempts.pause()
         if attempts.count > 0:
             return False
+        if is_unauthorized(failure):
+            # A new session has the token as it is now; nobody is asked to log in twice for one call.
+            return not has_login_failed(failure)
         if isinstance(failure, MCPError) and failure.code == wire.HEADER_MISMATCH:
             with anyio.move_on_after(attempts.limit):
                 await self.list_tools()  # the server wants headers that the listing tells
@@ -232,8 +237,7 @@ class SessionClient(ABC):
         seconds = self._patience.connect_timeout
         limit = attempts.limit if attempts else None
         try:
-            with anyio.fail_after(limit):
-                return await self._connection.connect()
+            return await self._connection.connect(limit)
         except Exception as failure:
             seconds = seconds if limit is None else min(seconds, limit)
             translated = self._translate(failure, self._site("connect", site.tool, seconds))
@@ -276,9 +280,15 @@ class SessionClient(ABC):
         for listener in self._state_listeners:
             listener(state.value, reason)
 
+    @contextmanager
+    def hold_clocks(self) -> Generator[None]:
+        """Lets no time run out in the block, in which a person is waited for."""
+        with self._connection.hold(), self.caller.hold_clocks():
+            yield
+
     async def _ask_person(self, question: Elicitation) -> ElicitationAnswer:
         assert self._elicit is not None
-        with self.caller.hold_clocks():
+        with self.hold_clocks():
             return await self._elicit(question)
 
     def _notice_end(self, salvager: Salvager) -> None:
@@ -291,6 +301,8 @@ class SessionClient(ABC):
         """One of our family; the failure of a call on an old session does not end the new one."""
         if is_connection_lost(failure):
             self._connection.mark_lost(session)
+        elif is_unauthorized(failure):
+            self._connection.retire(session, failure, self.caller.settle)
         return translate_failure(failure, site)
 
     def _site(self, stage: Stage, tool: str = "", timeout: float | None = None) -> Site:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+import anyio
 import mcp_types as wire
 from mcp.client.session import ClientSession
 from mcp.shared.dispatcher import ProgressFnT
@@ -33,6 +34,7 @@ class Caller:
         self._transport = transport
         self._asks_people = asks_people
         self._clocks: set[CallClock] = set()
+        self._ended = anyio.Event()
         self.calls = 0
         self.failures = 0
         self.latency: float | None = None
@@ -65,6 +67,13 @@ class Caller:
         """Ends the calls that have a clock; the others end with the stream, or at their deadline."""
         for clock in tuple(self._clocks):
             clock.scope.cancel()
+
+    async def settle(self) -> None:
+        """Waits until the calls that are under way, and have a clock, are over."""
+        under_way = frozenset(self._clocks)
+        while under_way & self._clocks:
+            self._ended = anyio.Event()
+            await self._ended.wait()
 
     @contextmanager
     def hold_clocks(self) -> Generator[None]:
@@ -104,6 +113,7 @@ class Caller:
                 return await request_call(session, site, arguments, on_progress=listener)
         finally:
             self._clocks.discard(clock)
+            self._ended.set()
         if not clock.has_run_out:
             raise report_lost(site)
         if clock.has_reached_maximum:

@@ -14,6 +14,7 @@ from .base import SessionClient
 from .connection import Patience
 from .eras import EraMemory
 from .handlers import ElicitationHandler
+from .logins import GuardedLogin
 from .oversize.spills import RESULT_LIMIT, Bounds
 from .sessions import Way
 from .states import ConnectionState
@@ -123,7 +124,10 @@ class HttpMCPClient(SessionClient):
 
     def open_transport(self) -> Way:
         """Opens the HTTP client."""
-        return open_http(self._url, self._headers, self._auth, self._bounds)
+        return open_http(self._url, self._headers, self._guard_login(), self._bounds)
+
+    def _guard_login(self) -> httpx2.Auth | None:
+        return None if self._auth is None else GuardedLogin(self._auth, self.hold_clocks)
 
 
 class SseMCPClient(HttpMCPClient):
@@ -133,7 +137,7 @@ class SseMCPClient(HttpMCPClient):
 
     def open_transport(self) -> Way:
         """Opens the stream of events."""
-        return open_sse(self._url, self._headers, self._auth, self._bounds)
+        return open_sse(self._url, self._headers, self._guard_login(), self._bounds)
 
 
 class InProcessMCPClient(SessionClient):

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import anyio
@@ -54,6 +56,50 @@ class CallClock:
             self._maximum += now - self._paused_at
             self._paused_at = None
             self.scope.deadline = now + self._left
+
+
+class Deadlines:
+    """Deadlines of several who wait for one thing, and which stand still together for a person."""
+
+    def __init__(self) -> None:
+        self._scopes: dict[anyio.CancelScope, float] = {}
+        """Each with the seconds that it has left, while it stands still."""
+        self._holds = 0
+
+    @contextmanager
+    def within(self, seconds: float) -> Generator[anyio.CancelScope]:
+        """Leaves the block after so many seconds."""
+        with anyio.CancelScope() as scope:
+            self._scopes[scope] = seconds
+            if not self._holds:
+                scope.deadline = anyio.current_time() + seconds
+            try:
+                yield scope
+            finally:
+                self.lift(scope)
+
+    def lift(self, scope: anyio.CancelScope) -> None:
+        """From now on this one has no deadline of ours."""
+        if self._scopes.pop(scope, None) is not None:
+            scope.deadline = math.inf
+
+    @contextmanager
+    def hold(self) -> Generator[None]:
+        """Stands still in the block."""
+        if self._holds == 0:
+            now = anyio.current_time()
+            for scope in self._scopes:
+                self._scopes[scope] = scope.deadline - now
+                scope.deadline = math.inf
+        self._holds += 1
+        try:
+            yield
+        finally:
+            self._holds -= 1
+            if self._holds == 0:
+                now = anyio.current_time()
+                for scope, left in self._scopes.items():
+                    scope.deadline = now + left
 
 
 def find_limit(context: Context) -> float | None:

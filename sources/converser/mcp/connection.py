@@ -8,11 +8,10 @@ owner a word and wait for its answer, so that no cancel scope of the SDK ever cr
 from __future__ import annotations
 
 import logging
-import math
 import random
 import time
-from collections.abc import Callable, Coroutine
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -24,6 +23,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from ..tasks import spawn
+from .clocks import Deadlines
 from .eras import EraMemory
 from .failures import needs_authorization, unwrap_group
 from .states import ConnectionState, is_legal
@@ -35,6 +35,7 @@ Attend = Callable[[ClientSession, bool], Coroutine[Any, Any, None]]
 
 _CLOSING_TIME_MAX = 10.0
 _SETTLING_TIME_MAX = 0.15
+_RETIREMENT_MAX = 60.0
 _LASTING = 30.0
 _COSTLY = 1.0
 """Seconds that a connection may take before it is worth remembering why."""
@@ -75,6 +76,7 @@ class Connection:
         self._session: ClientSession | None = None
         self._life: _Life | None = None
         self._past: _Life | None = None
+        self._retired: set[_Life] = set()
         self._healing: object = None
         self._strikes = 0
         self._era: str | None = None
@@ -94,14 +96,19 @@ class Connection:
         """The session, while there is one."""
         return self._session
 
-    async def connect(self) -> ClientSession:
-        """The session, opened where there is none; the raw failure where it cannot be opened."""
+    async def connect(self, limit: float | None = None) -> ClientSession:
+        """The session, opened where there is none; the raw failure where it cannot be opened.
+
+        Who waits is free in time, also where the owner is still busy with ending what it began.
+        """
         if self._session is not None:
             return self._session
         life = self._life or self._begin()
-        # Who waits is free in time, also where the owner is still busy with ending what it began.
-        with anyio.fail_after(self._patience.connect_timeout + _SETTLING_TIME_MAX):
+        seconds = self._patience.connect_timeout + _SETTLING_TIME_MAX
+        with life.deadlines.within(seconds if limit is None else min(limit, seconds)):
             await life.settled.wait()
+        if not life.settled.is_set():
+            raise TimeoutError
         if self._session is not None:
             return self._session
         raise life.failure or ConnectionAbortedError("it was closed while it was being opened")
@@ -111,8 +118,42 @@ class Connection:
         self._healing = None
         self._strikes = 0
         self._part(ConnectionState.DISCONNECTED)
-        if self._past is not None:
-            await self._past.ended.wait()
+        for life in self._retired:
+            life.end()
+        for life in (self._past, *self._retired):
+            if life is not None:
+                await life.ended.wait()
+
+    @contextmanager
+    def hold(self) -> Generator[None]:
+        """Lets nobody's time run out in the block, in which a person logs in."""
+        if self._life is None:
+            yield
+            return
+        with self._life.deadlines.hold():
+            yield
+
+    def retire(
+        self,
+        session: ClientSession | None,
+        failure: BaseException,
+        settle: Callable[[], Awaitable[None]],
+    ) -> None:
+        """The server knows us no longer: the next call opens a new session, and those under way end in this one."""
+        if session is None or self._session is not session or (life := self._life) is None:
+            return
+        self._life = self._session = self._healing = None
+        self._retired.add(life)
+        self.failure = failure
+        self._turn(ConnectionState.NEEDS_AUTH)
+        spawn(lambda: self._see_out(life, settle), f"converser: {self._name}, retired")
+
+    async def _see_out(self, life: _Life, settle: Callable[[], Awaitable[None]]) -> None:
+        with anyio.move_on_after(_RETIREMENT_MAX):
+            await settle()
+        life.end()
+        await life.ended.wait()
+        self._retired.discard(life)
 
     def mark_lost(self, session: ClientSession | None) -> None:
         """The stream has ended, or the server has forgotten us: this session is of no more use."""
@@ -171,6 +212,8 @@ class Connection:
                 await self._live(life, era)
                 if life.connected or not isinstance(life.failure, MCPError):
                     break  # only a server that answered, or died, may have died of the question
+                if needs_authorization(life.failure):
+                    break  # which it does in either era
         finally:
             self._bury(life)
             life.settled.set()
@@ -194,12 +237,12 @@ class Connection:
         life.failure = None
         life.attempts += 1
         life.begun = time.monotonic()
-        life.scope = anyio.CancelScope()
+        scope = life.scope
         try:
-            with life.scope as scope:
-                scope.deadline = anyio.current_time() + self._patience.connect_timeout
+            with life.deadlines.within(self._patience.connect_timeout) as scope:
+                life.scope = scope
                 async with self._open(era) as session:
-                    scope.deadline = math.inf
+                    life.deadlines.lift(scope)
                     await self._dwell(life, session)
                     scope.deadline = anyio.current_time() + _CLOSING_TIME_MAX
         except Exception as failure:
@@ -259,6 +302,7 @@ class _Life:
         self.settled = anyio.Event()
         self.ended = anyio.Event()
         self.scope = anyio.CancelScope()
+        self.deadlines = Deadlines()
         self.failure: BaseException | None = None
         self.connected = False
         self.attempts = 0

@@ -42,9 +42,9 @@ Stage = Literal["connect", "list", "call"]
 class HttpRefusal(ConnectionError):
     """A status that says no; unlike the HTTP client's own exception, it does not quote the URL."""
 
-    def __init__(self, status: int, retry_after: str | None) -> None:
+    def __init__(self, status: int, retry_after: str | None = None, login: str = "") -> None:
         super().__init__(f"HTTP status {status}")
-        self.fault = {"status": status, "retry_after": retry_after}
+        self.fault = {"status": status, "retry_after": retry_after, "login": login}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,12 +145,23 @@ def was_not_executed(failure: BaseException) -> bool:
 
 def needs_authorization(failure: BaseException | None) -> bool:
     """Whether the server wants to know who we are before anything else."""
-    fault: Mapping[str, Any] | None = None
-    if isinstance(failure, MCPError):
-        fault = _find_fault(failure)
-    elif isinstance(failure, HttpRefusal):
-        fault = failure.fault
-    return fault is not None and fault.get("status") in (401, 403)
+    return _get_fault(failure).get("status") in (401, 403)
+
+
+def is_unauthorized(failure: BaseException) -> bool:
+    """Whether the server does not know us any more; what is only forbidden is another matter."""
+    return _get_fault(failure).get("status") == 401
+
+
+def has_login_failed(failure: BaseException) -> bool:
+    """Whether somebody tried to log in, so that it is of no use to try again at once."""
+    return bool(_get_fault(failure).get("login"))
+
+
+def _get_fault(failure: BaseException | None) -> Mapping[str, Any]:
+    if isinstance(failure, HttpRefusal):
+        return failure.fault
+    return (_find_fault(failure) if isinstance(failure, MCPError) else None) or {}
 
 
 def report_timeout(site: Site, cause: BaseException | None = None) -> MCPTimeoutFailure:
@@ -268,7 +279,10 @@ def _report_http_fault(
     words = f"{site.describe()} answered with HTTP status {status}."
     if wait := fault.get("retry_after"):
         words += f" It asks to wait {clean_text(str(wait), limit=40)} s."
-    if status in (401, 403):
+    if login := fault.get("login"):
+        words += f" {login[:1].upper()}{login[1:]}."
+        remedy = "Connect it again, and complete the login."
+    elif status in (401, 403):
         remedy = "Check its `headers`: a token is missing, wrong or expired."
     elif status == 404:
         remedy = "Check its `url`."

@@ -27,6 +27,7 @@ from .exchanges import (
     replace_content,
 )
 from .failures import wrap_fault
+from .logins import find_refusal
 from .oversize.spills import USUAL_BOUNDS, Bounds
 
 _ERROR_MAX = 1024 * 1024
@@ -55,6 +56,8 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Passes a request on; what a login asks elsewhere must come back as it is."""
+        if (refusal := find_refusal(request)) is not None:
+            return _answer(request, refusal["status"], wrap_fault(refusal))
         if "text/event-stream" in request.headers.get("accept", ""):
             if request.method == "POST":
                 return await self._post(request)

@@ -11,6 +11,7 @@ import httpx2
 
 from .exchanges import EventBytes, Exchange, is_message, replace_content
 from .failures import HttpRefusal
+from .logins import find_refusal
 from .oversize.spills import USUAL_BOUNDS, Bounds
 
 _ENDPOINT = re.compile(rb"event: *endpoint\r?\ndata: *(\S+)\r?\n")
@@ -23,15 +24,25 @@ class OldEventsTransport(httpx2.AsyncBaseTransport):
     The status of a refused stream is told without its URL, which may hold a secret.
     """
 
-    def __init__(self, inner: httpx2.AsyncBaseTransport, bounds: Bounds = USUAL_BOUNDS) -> None:
+    def __init__(
+        self,
+        inner: httpx2.AsyncBaseTransport,
+        bounds: Bounds = USUAL_BOUNDS,
+        *,
+        has_login: bool = False,
+    ) -> None:
         self._inner = inner
+        self._has_login = has_login
         self._bounds = bounds
         self._exchange = Exchange()
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Passes a request on; what a login asks elsewhere must come back as it is."""
+        refusal = find_refusal(request)
         if request.method == "POST" and is_message(await request.aread()):
-            return await self._post(request)
+            return await self._post(request) if refusal is None else self._lose(request)
+        if refusal is not None:
+            raise HttpRefusal(**refusal)
         response = await self._inner.handle_async_request(request)
         if request.method != "GET" or "event-stream" not in request.headers.get("accept", ""):
             return response
@@ -50,11 +61,15 @@ class OldEventsTransport(httpx2.AsyncBaseTransport):
         try:
             response = await self._inner.handle_async_request(request)
         except httpx2.TransportError:
-            self._exchange.break_off()
-            return httpx2.Response(202, request=request)
-        if response.status_code < 400 or response.status_code in (401, 403):
+            return self._lose(request)
+        if response.status_code < 400:
             return response
+        if response.status_code in (401, 403) and self._has_login:
+            return response  # which will ask again if that is the end of it
         await response.aclose()
+        return self._lose(request)
+
+    def _lose(self, request: httpx2.Request) -> httpx2.Response:
         self._exchange.break_off()
         return httpx2.Response(202, request=request)
 

@@ -97,7 +97,8 @@ def open_sse(
         timeout: httpx2.Timeout | None = None,
         auth: httpx2.Auth | None = None,
     ) -> httpx2.AsyncClient:
-        transport = OldEventsTransport(httpx2.AsyncHTTPTransport(), bounds)
+        inner, has_login = httpx2.AsyncHTTPTransport(), auth is not None
+        transport = OldEventsTransport(inner, bounds, has_login=has_login)
         return httpx2.AsyncClient(transport=transport, headers=headers, timeout=timeout, auth=auth)
 
     return sse_client(
