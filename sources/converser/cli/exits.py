@@ -20,4 +20,6 @@ class ExitCode(enum.IntEnum):
     OUTCOME_UNKNOWN = 8
     MODEL_FAILED = 9
     INCOMPLETE = 10
+    DRIFTED = 11
+    UNHEALTHY = 12
     INTERRUPTED = 130

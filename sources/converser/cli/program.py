@@ -50,6 +50,7 @@ _register(_TALKS, "asks:ask", "ask", "Ask one question.")
 _register(_TOOLS, "servers:app", "servers", "Show, add, switch, test and import servers.")
 _register(_TOOLS, "tools:tools", "tools", "List the tools of one server, or of all.")
 _register(_TOOLS, "calls:call", "call", "Call a tool without any model.")
+_register(_TOOLS, "locking:lock", "lock", "Write down the tools of all servers, or check them.")
 _register(_TOOLS, "stubs:stubs", "stubs", "Write a Python module with typed access to a server.")
 
 

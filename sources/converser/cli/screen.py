@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ..ensembles import Ensemble
 
 _NUMBERS = ("tools", "tokens", "latency")
+_MARKS = {"+": "green", "-": "red", "~": "yellow"}
 _STYLES = {
     "connected": "green",
     "failed": "red",
@@ -119,6 +120,13 @@ def build_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
         cells = [squeeze(cell) for cell in row]
         table.add_row(*(Text(cell, _STYLES.get(cell, "")) for cell in cells))
     return table
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """The lines of a difference; on a terminal what came is green, and what went is red."""
+    console = Console(highlight=False, soft_wrap=True)
+    for line in lines:
+        console.print(Text(clean_text(line), _MARKS.get(line.lstrip()[:1], "")))
 
 
 def squeeze(text: str) -> str:
