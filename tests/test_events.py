@@ -291,3 +291,26 @@ async def test_a_stream_and_an_async_observer_hear_of_servers_too(awkward_server
     for events in (heard, streamed):
         states = [event.state for event in events if isinstance(event, ServerStateChanged)]
         assert states[-1] == "disconnected"
+
+
+async def test_a_plain_observer_that_gives_a_coroutine_is_told_to_be_async(caplog):
+    async def listen(_):
+        raise AssertionError("never awaited, and closed without a warning")
+
+    def pass_on(event):
+        return listen(event)
+
+    await converse(ScriptedModel(["Hi."]), events=pass_on)
+    assert [record.message.split(":")[1] for record in caplog.records] == [
+        " make it an async function. This is said once."
+    ]
+
+
+async def test_leaving_a_stream_says_nothing(caplog):
+    ensemble = make_ensemble(hang=hang)
+    stream = ScriptedModel([[("hang", {})], "Done."]).stream([user("Go.")], ensembles=[ensemble])
+    async for event in stream:
+        if isinstance(event, InvocationStarted):
+            break
+    await stream.aclose()
+    assert caplog.records == []

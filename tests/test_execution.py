@@ -247,3 +247,12 @@ async def test_cancellation_in_a_row_of_ordered_calls_leaves_a_result_for_each()
     assert "may have taken effect" in results_of(reply)[0].error
     assert "had no effect" in results_of(reply)[1].error
     assert_valid(reply)
+
+
+async def test_calls_whose_arguments_cannot_be_read_are_the_same_only_where_they_are_written_so():
+    calls = [[("echo", f'{{"text": {number}')] for number in range(4)]
+    reply = await converse(ScriptedModel([*calls, "Done."]), ensembles=[make_ensemble(echo=echo)])
+    assert not any("in a row" in result.error for result in results_of(reply))
+    same = [[("echo", '{"text": ')]] * 3
+    reply = await converse(ScriptedModel([*same, "Done."]), ensembles=[make_ensemble(echo=echo)])
+    assert ["in a row" in result.error for result in results_of(reply)] == [False, False, True]

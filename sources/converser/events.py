@@ -194,13 +194,18 @@ def _is_async(observer: Observer) -> bool:
 def _guard_call(observer: Announce) -> Announce:
     """Calls a plain observer directly, so that it sees events the moment they happen."""
     guard = _Guard()
+    call = cast("Callable[[Event], object]", observer)
 
     def announce(event: Event) -> None:
         begun = time.perf_counter()
         try:
-            observer(event)
+            returned = call(event)
         except Exception as failure:
             guard.tell("An observer of events raised; the conversation goes on.", failure)
+        else:
+            if inspect.iscoroutine(returned):
+                returned.close()
+                guard.tell("An observer of events wants to be awaited: make it an async function.")
         if time.perf_counter() - begun > _SLOW:
             guard.tell("An observer of events is slow and holds up the event loop: make it async.")
 

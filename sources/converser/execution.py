@@ -54,7 +54,7 @@ class Executor:
         self._gate = gate
         self._announce = announce
         self._limiter = anyio.CapacityLimiter(parallel)
-        self._failures: dict[tuple[str, Mapping[str, Any]], int] = {}
+        self._failures: dict[tuple[str, Mapping[str, Any] | str], int] = {}
 
     async def run(self, batch: Batch) -> None:
         """Deposits one result for each invocation, in order; when it is cancelled, too."""
@@ -152,7 +152,7 @@ class Executor:
     def _settle(self, run: _Run, result: ResultCanister, previous: Mapping[Any, int]) -> None:
         """Gives the run its one result, points out a call that keeps failing, and announces it."""
         if result.error is not None:
-            key = (run.invocation.name, run.invocation.arguments)
+            key = (run.invocation.name, run.written)
             times = max(self._failures.get(key, 0), previous.get(key, 0)) + 1
             self._failures[key] = times
             if times >= _REPEATS:
@@ -191,6 +191,12 @@ class _Run:
         self.ensemble, self.source = locate(self.invoker)
         self.begun: float | None = None
         self.result: ResultCanister | None = None
+
+    @property
+    def written(self) -> Mapping[str, Any] | str:
+        """The arguments as the model wrote them, where they could not be read."""
+        malformed = self.invocation.extras.get("malformed_arguments")
+        return self.invocation.arguments if malformed is None else str(malformed)
 
     def measure(self) -> float | None:
         """Seconds since the call was made, if it was; finer than a microsecond is noise."""

@@ -78,6 +78,11 @@ class Loop:
         reason = StopReason.TIME_LIMIT
         seconds = self.limits.seconds
         deadline = math.inf if seconds is None else anyio.current_time() + seconds
+        self._identifiers = {
+            canister.identifier
+            for canister in self.transcript
+            if isinstance(canister, InvocationCanister)
+        }
         with anyio.CancelScope(deadline=deadline) as self._scope:
             reason = await self._alternate()
         reply = Reply(

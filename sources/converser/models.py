@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -94,7 +94,7 @@ class Model:
                 provider=self._provider,
                 executor=executor,
                 announce=announce,
-                toolbox=Toolbox(ensembles, budget=budget),
+                toolbox=Toolbox(ensembles, budget=budget, most=capabilities.tools_max),
                 controls=controls,
                 limits=limits,
                 form=form,
@@ -126,6 +126,10 @@ class Model:
         scope, ended = anyio.CancelScope(), anyio.Event()
         failures: list[Exception] = []
 
+        def tell(event: Event) -> None:
+            with suppress(anyio.BrokenResourceError):  # The stream was left.
+                send.send_nowait(event)
+
         async def run() -> None:
             try:
                 with scope:
@@ -133,7 +137,7 @@ class Model:
                         canisters,
                         ensembles=ensembles,
                         controls=controls,
-                        events=send.send_nowait,
+                        events=tell,
                         limits=limits,
                         policies=policies,
                         approver=approver,

@@ -19,6 +19,8 @@ from .turns import Transcript
 _OWN = "converser"
 """The name of the ensemble of our own tools."""
 _SEARCH = "search_tools"
+_OWN_MAX = 2
+"""How many of our own there can be."""
 _FOUND = 5
 _FOUND_MAX = 20
 _DESCRIPTION_MAX = 200
@@ -46,9 +48,16 @@ _SEARCH_SCHEMA = freeze(
 class Toolbox:
     """Gives one consistent set of tools for each turn; the same set is the same object."""
 
-    def __init__(self, ensembles: Sequence[Ensemble], *, budget: int | None = None) -> None:
+    def __init__(
+        self,
+        ensembles: Sequence[Ensemble],
+        *,
+        budget: int | None = None,
+        most: int | None = None,
+    ) -> None:
         self._ensembles = tuple(ensembles)
         self._budget = budget
+        self._most = None if most is None else most - _OWN_MAX
         self._listings: tuple[Mapping[str, Invoker], ...] | None = None
         self._gathered: Mapping[str, Invoker] = {}
         self._reader: Invoker | None = None
@@ -129,15 +138,17 @@ class Toolbox:
     def _settle_search(self) -> None:
         """Offers a search in place of the tools, where all of them are over the budget."""
         self._searcher = self._shelf = None
-        if self._budget is None:
+        if self._budget is None and self._most is None:
             return
         costs = {name: cost for each in self._ensembles for name, cost in each.cost().items()}
         costs = {name: costs[name] for name in self._gathered}
-        if sum(costs.values()) <= self._budget:
+        budget = sum(costs.values()) if self._budget is None else self._budget
+        most = len(costs) if self._most is None else self._most
+        if sum(costs.values()) <= budget and len(costs) <= most:
             return
         name = self._choose_name(_SEARCH)
         pinned = [each.name for each in self._gathered.values() if each.is_pinned]
-        self._shelf = Shelf(costs, pinned, searcher=name, budget=self._budget)
+        self._shelf = Shelf(costs, pinned, searcher=name, budget=budget, most=most)
         tool = _define_search(self._ensembles, len(costs) - len(pinned))
         self._searcher = create_own_invoker(tool, self._search, name)
 
@@ -163,7 +174,13 @@ class Shelf:
     """
 
     def __init__(
-        self, costs: Mapping[str, int], pinned: Sequence[str], *, searcher: str, budget: int
+        self,
+        costs: Mapping[str, int],
+        pinned: Sequence[str],
+        *,
+        searcher: str,
+        budget: int,
+        most: int,
     ) -> None:
         self.pinned = dict.fromkeys(pinned)
         self.active: dict[str, int] = {}
@@ -175,6 +192,7 @@ class Shelf:
         self._searcher = searcher
         self._searches: set[str] = set()
         self._room = max(budget - sum(costs[name] for name in pinned), budget // 4)
+        self._most = max(most - len(pinned), most // 4)
         self._spent = 0
         self._count = 0
 
@@ -203,7 +221,8 @@ class Shelf:
                 is_free = name in self.active or self._stays(name)
                 self._spent += 0 if is_free else self._costs[name]
                 self.active[name] = self._count
-        if self._spent > self._room:
+        movable = sum(not self._stays(name) for name in self.active)
+        if self._spent > self._room or movable > self._most:
             self._clear()
 
     def _stays(self, name: str) -> bool:
@@ -214,9 +233,10 @@ class Shelf:
         kept = {name for name in self.active if self._stays(name)}
         self._spent = 0
         others = [name for name in self.active if name not in kept]
-        for name in sorted(others, key=lambda name: -self.active[name]):
+        for rank, name in enumerate(sorted(others, key=lambda name: -self.active[name])):
             cost = self._costs[name]
-            if self.active[name] != self._count and self._spent + cost > self._room / 2:
+            is_full = self._spent + cost > self._room / 2 or rank >= self._most / 2
+            if is_full and self.active[name] != self._count:
                 break
             kept.add(name)
             self._spent += cost

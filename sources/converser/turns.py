@@ -136,6 +136,8 @@ class Capabilities:
     """Tokens that it should be sent of one result at most, where that is less than the limit given."""
     tools_budget: int | None = None
     """Tokens that its tools should take at most, where that is less than the limit given."""
+    tools_max: int | None = None
+    """How many tools its service takes in one request."""
 
 
 class Provider(Protocol):

@@ -152,7 +152,6 @@ class ChatWire(Wire):
     key_variable = "OPENAI_API_KEY"
     options = freeze({"api": "chat"})
     extras = freeze({"min_p": 0.1})
-    keeps_thoughts = False
     shows_images_in_results = False
     holds_answers_beside_tools = False
 
@@ -201,6 +200,10 @@ class ChatWire(Wire):
 
     def _messages(self, body, *roles):
         return [m["content"] for m in body["messages"] if m["role"] in roles and m["content"]]
+
+    def thoughts(self, body):
+        thoughts = [m["reasoning_content"] for m in body["messages"] if "reasoning_content" in m]
+        return [(thought, SIGNATURE) for thought in thoughts]  # They are not signed.
 
     def instructions(self, body):
         return self._messages(body, "system")

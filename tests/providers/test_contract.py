@@ -9,8 +9,16 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from converser.canisters import AssistantCanister, ResultCanister, Usage, supervisor, user
+from converser.canisters import (
+    AssistantCanister,
+    InvocationCanister,
+    ResultCanister,
+    Usage,
+    supervisor,
+    user,
+)
 from converser.codec import dump_canister, load_canister
+from converser.contents import TextualContent
 from converser.events import TextDelta, ThoughtDelta
 from converser.exceptions import ModelFailure
 from converser.outcomes import Outcome
@@ -42,6 +50,15 @@ def wire(request):
 def service(wire):
     with Stage(wire, "model-1-large", "unrelated") as service:
         yield service
+
+
+def make_call(identifier):
+    return InvocationCanister(identifier=identifier, name="time", arguments={"city": "Oslo"})
+
+
+def make_result(identifier, text):
+    contents = (TextualContent(text=text),)
+    return ResultCanister(invocation_identifier=identifier, contents=contents)
 
 
 @pytest.fixture
@@ -127,8 +144,6 @@ async def test_a_failed_call_is_told_as_one(wire, service, clock):
 
 
 async def test_thinking_is_told_kept_through_the_codec_and_sent_back(wire, service, clock):
-    if not wire.keeps_thoughts:
-        pytest.skip(f"{wire.name} has no way to send thinking back")
     service.will_answer("Look.", calls=[OSLO], thought=True)
     service.will_answer("Noon.")
     seen = []
@@ -146,8 +161,6 @@ async def test_thinking_is_told_kept_through_the_codec_and_sent_back(wire, servi
 
 
 async def test_thinking_of_another_model_is_not_sent(wire, service, clock):
-    if not wire.keeps_thoughts:
-        pytest.skip(f"{wire.name} has no way to send thinking back")
     service.will_answer("Look.", calls=[OSLO], thought=True)
     service.will_answer("Noon.")
     reply = await ask(wire, service, ensembles=[clock[0]])
@@ -251,6 +264,44 @@ async def test_a_broken_stream_runs_nothing_and_can_be_tried_again(wire, service
         reply = await converse(model, transcript, ensembles=[ensemble])
     assert reply.text == "Noon."
     assert wire.words(service.bodies[1]) == ["The time?"]
+
+
+async def test_a_conversation_that_was_broken_off_is_healed_on_the_wire(wire, service):
+    """As after the end of a program: a call without a result; and a result twice, or without a call."""
+    done, lost = make_call("done"), make_call("lost")
+    service.will_answer("Well.")
+    await ask(
+        wire,
+        service,
+        [
+            user("The time?"),
+            done,
+            lost,
+            make_result("done", "12:00"),
+            make_result("done", "13:00"),
+            make_result("stray", "14:00"),
+            user("And?"),
+        ],
+    )
+    (body,) = service.bodies
+    assert [identifier for identifier, _, _ in wire.calls(body)] == ["done", "lost"]
+    (first, words), (second, gap) = wire.results(body)
+    assert (first, second) == ("done", "lost")
+    assert "12:00" in words
+    assert "not known" in gap
+
+
+async def test_the_same_identifier_in_a_later_question_gets_another(wire, service, clock):
+    transcript = Transcript([user("The time?")])
+    async with wire.access(service) as model:
+        for _ in range(2):
+            service.will_answer(calls=[OSLO])
+            service.will_answer("Noon.")
+            await converse(model, transcript, ensembles=[clock[0]])
+            transcript.append(user("And now?"))
+    calls = [identifier for identifier, _, _ in wire.calls(service.bodies[-1])]
+    assert calls == [identifier for identifier, _ in wire.results(service.bodies[-1])]
+    assert len(set(calls)) == 2
 
 
 async def test_controls_and_extras_are_sent(wire, service):

@@ -58,12 +58,10 @@ async def test_a_conversation_goes_on_elsewhere_and_comes_back(first, second, se
     assert identifiers == ["call_1", "call_2", "call_3"]
     assert second.instructions(body) == ["Be brief."]
     assert {"The time?", "Look.", "Noon.", "Once more?"} <= set(second.words(body))
-    if second.keeps_thoughts:
-        assert second.thoughts(body) == []
+    assert second.thoughts(body) == []
 
     transcript.append(user("Thanks."))
     one.will_answer("Any time.")
     await go_on(first, one, transcript, clock)
     assert first.calls(one.bodies[2]) == [OSLO, ROME, BONN]
-    if first.keeps_thoughts:
-        assert first.thoughts(one.bodies[2]) == [(THOUGHT, SIGNATURE)]
+    assert first.thoughts(one.bodies[2]) == [(THOUGHT, SIGNATURE)]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Union
 
 from ..canisters import Usage
 from ..events import TextDelta, ThoughtDelta
+from ..immutables import EMPTY
 from ..turns import STOP_FILTERED, STOP_LENGTH, Call, Controls
 from .failures import Service, describe_place, find_key, import_sdk
 
@@ -22,6 +23,7 @@ URL_VARIABLE = "OPENAI_BASE_URL"
 _HINT = (
     "; or give base_url=… for a server of your own, such as http://127.0.0.1:11434/v1 for Ollama"
 )
+_THOUGHTS = ("reasoning_content", "reasoning")
 _STOP_REASONS = {
     "stop": "stop",
     "tool_calls": "tool-use",
@@ -40,6 +42,8 @@ class ChatCompleted:
     stop_reason: str
     usage: Usage
     model: str
+    thoughts: Mapping[str, str] = EMPTY
+    """What it thought, by the name of the field in which it came."""
 
 
 ChatItem = Union[TextDelta, ThoughtDelta, ChatCompleted]
@@ -126,6 +130,7 @@ class _Answer:
     finish_reason: str | None = None
     _texts: list[str] = field(default_factory=list[str])
     _calls: list[_PartialCall] = field(default_factory=list["_PartialCall"])
+    _thoughts: dict[str, str] = field(default_factory=dict[str, str])
     _usage: Usage = Usage()
     _model: str = ""
 
@@ -143,8 +148,7 @@ class _Answer:
         for choice in chunk.choices[:1]:
             self.finish_reason = choice.finish_reason or self.finish_reason
             delta = choice.delta
-            if thought := (delta.model_extra or {}).get("reasoning_content"):
-                deltas.append(ThoughtDelta(text=str(thought)))
+            deltas += self._think(delta.model_extra or {})
             if delta.content:
                 self._texts.append(delta.content)
                 deltas.append(TextDelta(text=delta.content))
@@ -157,6 +161,14 @@ class _Answer:
                     (function.arguments if function else None) or "",
                 )
         return deltas
+
+    def _think(self, extra: Mapping[str, Any]) -> list[ThoughtDelta]:
+        """Takes in thinking, for which servers have two names; some send it under both."""
+        for field_name in _THOUGHTS:
+            if thought := extra.get(field_name):
+                self._thoughts[field_name] = self._thoughts.get(field_name, "") + str(thought)
+                return [ThoughtDelta(text=str(thought))]
+        return []
 
     def _extend_call(self, index: int, identifier: str, name: str, arguments: str) -> None:
         """Adds a piece to its call; some servers give all calls one index, but not one identifier."""
@@ -180,6 +192,7 @@ class _Answer:
             stop_reason=_STOP_REASONS.get(reason, reason),
             usage=self._usage,
             model=self._model,
+            thoughts=self._thoughts,
         )
 
 

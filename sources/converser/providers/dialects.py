@@ -8,6 +8,7 @@ takes all that the schema takes. Arguments that come back are validated against 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
@@ -47,7 +48,8 @@ _STRICT_FORMATS = frozenset(
     ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"]
 )
 _STRICT_DEPTH_MAX = 10
-_STRICT_PROPERTIES_MAX = 5000
+_STRICT_SIZES = Counter(properties=5000, choices=1000, characters=120_000)
+"""How much there may be in one schema, names and choices counted by their characters."""
 _NOTE_LENGTH_MAX = 400
 
 
@@ -116,17 +118,19 @@ def is_strict(schema: Mapping[str, Any]) -> bool:
     """Whether OpenAI's strict mode takes the schema as it is, so that it changes nothing."""
     if schema.get("type") != "object" or "anyOf" in schema:
         return False
-    budget = [_STRICT_PROPERTIES_MAX]
-    return _is_strict(schema, budget, 0) and budget[0] >= 0
+    sizes = Counter[str]()
+    return _is_strict(schema, sizes, 0) and sizes <= _STRICT_SIZES
 
 
-def _is_strict(schema: Any, budget: list[int], depth: int) -> bool:
+def _is_strict(schema: Any, sizes: Counter[str], depth: int) -> bool:
     if not isinstance(schema, Mapping) or depth > _STRICT_DEPTH_MAX:
         return False
     facts = cast("Mapping[str, Any]", schema)
     if not _STRICT_KEYWORDS.issuperset(facts):
         return False
     if not facts.keys() & {"type", "$ref", "anyOf", "enum", "const"}:
+        return False
+    if "$ref" in facts and len(facts) > 1:
         return False
     if "format" in facts and facts["format"] not in _STRICT_FORMATS:
         return False
@@ -137,8 +141,11 @@ def _is_strict(schema: Any, budget: list[int], depth: int) -> bool:
             return False
     if "array" in _types(facts) and "items" not in facts:
         return False
-    budget[0] -= len(properties)
-    return all(_is_strict(part, budget, depth + 1) for part in _list_subschemas(facts))
+    choices = [str(choice) for choice in facts.get("enum", ())]
+    names = [*properties, *as_mapping(facts.get("$defs")), *choices]
+    characters = sum(map(len, names))
+    sizes.update(properties=len(properties), choices=len(choices), characters=characters)
+    return all(_is_strict(part, sizes, depth + 1) for part in _list_subschemas(facts))
 
 
 def _types(facts: Mapping[str, Any]) -> Iterable[str]:

@@ -30,13 +30,21 @@ from ..contents import (
     TextualContent,
 )
 from ..exceptions import ModelFailure
+from ..immutables import EMPTY
 from ..invokers import Invoker
 from ..turns import Capabilities, Provider, Transcript, TurnCompleted, TurnItem, TurnRequest
 from .chat import URL_VARIABLE, ChatClient, ChatCompleted
-from .dialects import is_strict
+from .dialects import is_strict, open_top
 from .streaming import Concessions
-from .translations import Definitions, Message
+from .translations import Definitions, Message, heal, recall
 
+TOOLS_MAX = 128
+"""How many tools OpenAI takes; compatible servers have no such limit."""
+_KEPT = "chat"
+_SOUNDS = {
+    **dict.fromkeys(("audio/mpeg", "audio/mp3"), "mp3"),
+    **dict.fromkeys(("audio/wav", "audio/x-wav", "audio/wave", "audio/vnd.wave"), "wav"),
+}
 OLLAMA_URL = "http://127.0.0.1:11434/v1"
 LLAMACPP_URL = "http://127.0.0.1:8080/v1"
 LMSTUDIO_URL = "http://127.0.0.1:1234/v1"
@@ -44,8 +52,6 @@ LMSTUDIO_URL = "http://127.0.0.1:1234/v1"
 
 class OpenAIProvider:
     """A model behind Chat Completions; each canister and each tool is translated once."""
-
-    capabilities = Capabilities(answer_schema=True)
 
     def __init__(
         self,
@@ -60,13 +66,23 @@ class OpenAIProvider:
         self._label = label
         self._client = ChatClient(self.name, base_url=base_url, key=key, retries=retries)
         self._translations: WeakKeyDictionary[Transcript, _Translation] = WeakKeyDictionary()
-        self._definitions = Definitions(nativize_tool)
-        self._concessions = Concessions()
+        compatible = self._client.is_compatible
+        self._definitions = Definitions(nativize_tool if compatible else nativize_strict_tool)
+        self._concessions = Concessions(blindness=compatible)
 
     @property
     def name(self) -> str:
         """How messages call it."""
         return f"{self._label}:{self._model}"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What is not refused."""
+        return Capabilities(
+            vision=self._concessions.vision,
+            answer_schema=True,
+            tools_max=None if self._client.is_compatible else TOOLS_MAX,
+        )
 
     def holds(self, schema: Mapping[str, Any], *, tools: bool) -> bool:
         """Whether the service holds an answer to this schema.
@@ -81,9 +97,8 @@ class OpenAIProvider:
 
     async def stream_turn(self, request: TurnRequest) -> AsyncGenerator[TurnItem, None]:
         """One chat completion; calls are given only after the finish reason has arrived."""
-        messages = self._translations.setdefault(request.canisters, _Translation()).update(
-            request.canisters
-        )
+        translation = self._translations.setdefault(request.canisters, _Translation(self._model))
+        messages = translation.update(request.canisters)
         tools = self._definitions.translate(request.invokers)
         form = _compose_format(request.answer_schema)
         stream = self._client.stream(self._model, messages, tools, request.controls, **form)
@@ -91,7 +106,10 @@ class OpenAIProvider:
             async with aclosing(stream):
                 async for item in stream:
                     self._concessions.settle()
-                    yield compose_turn(item) if isinstance(item, ChatCompleted) else item
+                    if isinstance(item, ChatCompleted):
+                        yield compose_turn(item, asked=self._model)
+                    else:
+                        yield item
         except ModelFailure as failure:
             self._concessions.concede(getattr(failure.__cause__, "status_code", None), request)
             raise
@@ -153,33 +171,48 @@ def create_lmstudio_provider(
 class _Translation:
     """The messages that were made of a transcript so far; it takes in only what is new."""
 
-    def __init__(self) -> None:
+    def __init__(self, model: str) -> None:
+        self._model = model
         self._count = 0
         self._messages: list[Message] = []
 
     def update(self, transcript: Transcript) -> list[Message]:
-        for canister in transcript[self._count :]:
+        thoughts: Mapping[str, str] = EMPTY
+        for canister in heal(transcript[self._count :]):
             nativize_canister(canister, self._messages)
+            if isinstance(canister, AssistantCanister):
+                thoughts = recall(canister, _KEPT, self._model).get("thoughts", EMPTY)
+            elif isinstance(canister, InvocationCanister):
+                self._messages[-1].update(thoughts)
         self._count = len(transcript)
         return self._messages
 
 
-def compose_turn(chat: ChatCompleted) -> TurnCompleted:
-    """The end of a turn, from a whole chat completion."""
+def compose_turn(chat: ChatCompleted, *, asked: str = "") -> TurnCompleted:
+    """The end of a turn, from a whole chat completion; what a server may want back of thoughts is kept."""
+    kept = bool(asked and chat.thoughts and chat.calls)
     canister = AssistantCanister(
         contents=(TextualContent(text=chat.text),) if chat.text else (),
         model=chat.model,
         stop_reason=chat.stop_reason,
         usage=chat.usage,
+        extras={_KEPT: {"model": asked, "thoughts": chat.thoughts}} if kept else EMPTY,
     )
     return TurnCompleted(canister=canister, calls=chat.calls)
 
 
 def nativize_tool(invoker: Invoker) -> Message:
     """The definition of a tool on the wire."""
-    parameters = dict(invoker.arguments_schema) or {"type": "object", "properties": {}}
+    parameters = open_top(invoker.arguments_schema)
     function = {"name": invoker.name, "description": invoker.description, "parameters": parameters}
     return {"type": "function", "function": function}
+
+
+def nativize_strict_tool(invoker: Invoker) -> Message:
+    """The same for OpenAI itself; strict mode where it changes nothing of what is valid."""
+    native = nativize_tool(invoker)
+    native["function"]["strict"] = is_strict(native["function"]["parameters"])
+    return native
 
 
 def nativize_canister(canister: Canister, messages: list[Message]) -> None:
@@ -257,8 +290,8 @@ def _nativize_part(content: Content) -> Message:
         data = base64.b64encode(content.data).decode("ascii")
         url = f"data:{content.mimetype};base64,{data}"
         return {"type": "image_url", "image_url": {"url": url}}
-    if isinstance(content, AudioContent):
+    if isinstance(content, AudioContent) and content.mimetype in _SOUNDS:
         data = base64.b64encode(content.data).decode("ascii")
-        kind = {"audio/mpeg": "mp3", "audio/mp3": "mp3"}.get(content.mimetype, "wav")
-        return {"type": "input_audio", "input_audio": {"data": data, "format": kind}}
+        sound = {"data": data, "format": _SOUNDS[content.mimetype]}
+        return {"type": "input_audio", "input_audio": sound}
     return {"type": "text", "text": describe_content(content)}

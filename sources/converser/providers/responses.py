@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ..canisters import AssistantCanister, Usage
@@ -16,6 +16,7 @@ from ..turns import (
     STOP_FILTERED,
     STOP_LENGTH,
     Call,
+    Capabilities,
     Controls,
     TurnCompleted,
     TurnRequest,
@@ -23,6 +24,7 @@ from ..turns import (
 from .chat import connect
 from .dialects import is_strict, open_top
 from .failures import TRY_AGAIN, Service, is_since
+from .openai import TOOLS_MAX
 from .responses_items import (
     PROVIDER,
     ResponsesConversation,
@@ -62,6 +64,11 @@ class ResponsesProvider(StreamingProvider[ResponsesConversation]):
         self._client, self._service = connect(
             self.name, base_url=base_url, key=key, retries=retries
         )
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What is not refused; the service takes so many tools at most."""
+        return replace(super().capabilities, tools_max=TOOLS_MAX)
 
     def _compose(self, request: TurnRequest) -> dict[str, Any]:
         native = {

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Generic, NoReturn, Protocol, TypeVar
 
+from ..canisters import Canister, DocumentCanister, UserCanister
+from ..contents import ImageContent
 from ..events import TextDelta, ThoughtDelta
 from ..immutables import EMPTY
 from ..invokers import Invoker
@@ -29,8 +31,10 @@ class Concessions:
     refused as well, they were not to blame.
     """
 
-    def __init__(self, *, deferral: bool = False) -> None:
+    def __init__(self, *, deferral: bool = False, blindness: bool = False) -> None:
         self._deferral = deferral
+        self._vision = True
+        self._may_be_blind = blindness
         self._refused: deque[Mapping[str, Any]] = deque(maxlen=_REFUSED_MAX)
         self._in_question: Callable[[], None] | None = None
 
@@ -38,6 +42,11 @@ class Concessions:
     def deferral(self) -> bool:
         """Whether tools may be left to the service to load."""
         return self._deferral
+
+    @property
+    def vision(self) -> bool:
+        """Whether images may be sent; only servers of unknown models are suspected of blindness."""
+        return self._vision
 
     def holds(self, schema: Mapping[str, Any]) -> bool:
         """Whether answers may be left to the service to hold to this schema."""
@@ -49,27 +58,39 @@ class Concessions:
 
     def concede(self, status: int | None, request: TurnRequest) -> None:
         """Raises `Concession` where something can be given up after a refusal with this status."""
-        if status not in _REFUSALS:
+        blind = self._may_be_blind and self._vision and _has_images(request.canisters)
+        if status not in _REFUSALS and not (blind and status == 500):
             return
         if self._in_question is not None:
             self._in_question()
             self._in_question = None
             return
         schema, deferral = request.answer_schema, self._deferral and bool(request.search)
-        if schema is None and not deferral:
+        if schema is None and not deferral and not blind:
             return
         if schema is not None:
             self._refused.append(schema)
-        if deferral:
-            self._deferral = False
+        self._deferral = self._deferral and not deferral
+        self._vision = self._vision and not blind
 
         def restore() -> None:
             if schema is not None and schema in self._refused:
                 self._refused.remove(schema)
             self._deferral = self._deferral or deferral
+            self._vision = self._vision or blind
 
         self._in_question = restore
         raise Concession
+
+
+def _has_images(canisters: Iterable[Canister]) -> bool:
+    """Whether there are images which a model is shown."""
+    return any(
+        isinstance(part, ImageContent)
+        for canister in canisters
+        if isinstance(canister, (UserCanister, DocumentCanister))
+        for part in canister.contents
+    )
 
 
 def join(extras: Mapping[str, Any], **own: dict[str, Any] | None) -> dict[str, Any]:

@@ -22,11 +22,21 @@ from ..canisters import (
 )
 from ..immutables import EMPTY
 from ..invokers import Invoker
+from ..outcomes import Outcome
 from ..searches import read_found
 from ..turns import Transcript
 
 Message = dict[str, Any]
 _PLAIN_IDENTIFIER = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
+
+def recall(canister: AssistantCanister, provider: str, model: str) -> Mapping[str, Any]:
+    """What a provider kept of a turn, if the same model took it: others cannot read it."""
+    kept: Any = canister.extras.get(provider)
+    if not isinstance(kept, Mapping):
+        return EMPTY
+    facts = cast("Mapping[str, Any]", kept)
+    return facts if facts.get("model") == model else EMPTY
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +47,45 @@ class Step:
     invocations: tuple[InvocationCanister, ...] = ()
 
     def recall(self, provider: str, model: str) -> Mapping[str, Any]:
-        """What this provider kept of the turn, if the same model took it: others cannot read it."""
-        if self.assistant is None:
-            return EMPTY
-        kept: Any = self.assistant.extras.get(provider)
-        if not isinstance(kept, Mapping):
-            return EMPTY
-        facts = cast("Mapping[str, Any]", kept)
-        return facts if facts.get("model") == model else EMPTY
+        """What this provider kept of the turn."""
+        return EMPTY if self.assistant is None else recall(self.assistant, provider, model)
 
 
 Piece = Union[Step, UserCanister, SupervisorCanister, DocumentCanister, ResultCanister]
+
+
+def heal(canisters: Iterable[Canister]) -> Iterator[Canister]:
+    """A conversation in which each call has one result, before anything else is said, as services demand.
+
+    One that was broken off, by the end of a program, has calls without a result: there the model is told so.
+    A second result, or one without a call, is left out.
+    """
+    waiting: dict[str, None] = {}
+    answered = False
+    for canister in canisters:
+        if isinstance(canister, ResultCanister):
+            answered = True
+            if canister.invocation_identifier in waiting:
+                del waiting[canister.invocation_identifier]
+                yield canister
+            continue
+        if answered or not isinstance(canister, InvocationCanister):
+            yield from _tell_missing(waiting)
+            answered = False
+        if isinstance(canister, InvocationCanister):
+            waiting[canister.identifier] = None
+        yield canister
+    yield from _tell_missing(waiting)
+
+
+def _tell_missing(waiting: dict[str, None]) -> Iterator[ResultCanister]:
+    for identifier in waiting:
+        yield ResultCanister(
+            invocation_identifier=identifier,
+            outcome=Outcome.UNKNOWN,
+            error="The conversation was broken off here: what this call did is not known.",
+        )
+    waiting.clear()
 
 
 def group(canisters: Iterable[Canister]) -> Iterator[Piece]:
@@ -139,7 +177,7 @@ class Translations(Generic[_C]):
             reveals = Reveals(search, found)
             known = (0, self._create(reveals), reveals)
         count, conversation, reveals = known
-        for piece in group(transcript[count:]):
+        for piece in group(heal(transcript[count:])):
             conversation.add(piece)
         self._known[transcript] = (len(transcript), conversation, reveals)
         return conversation

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What only Chat Completions have: servers of all kinds behind one format, and OpenAI's own demands."""
+
+from __future__ import annotations
+
+import pytest
+
+from converser.canisters import user
+from converser.contents import AudioContent, ImageContent
+from converser.exceptions import ModelFailure
+from converser.replies import Limits
+from converser.turns import Transcript
+from tests.conversations import converse
+from tests.providers.openai_wires import ChatWire, ResponsesWire
+from tests.providers.scenes import OSLO, Stage, make_clock, make_tools
+from tests.providers.wires import THOUGHT
+
+pytest.importorskip("openai", reason="needs the extra 'openai'")
+pytestmark = pytest.mark.anyio
+WIRE = ChatWire()
+PICTURE = ImageContent(data=b"png", mimetype="image/png")
+CLOSED = {
+    "type": "object",
+    "properties": {"a": {"type": "string"}},
+    "required": ["a"],
+    "additionalProperties": False,
+}
+
+
+@pytest.fixture
+def service():
+    with Stage(WIRE) as stage:
+        yield stage
+
+
+@pytest.fixture
+def official(service, monkeypatch):
+    """Lets the service pass for OpenAI's own."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    monkeypatch.setattr("converser.providers.chat.URL_VARIABLE", "NO_SUCH_VARIABLE")
+
+    def access(wire=WIRE):
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{service.url}/v1")  # Read by the SDK alone.
+        return wire.access_without_key()
+
+    return access
+
+
+@pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
+async def test_thinking_goes_back_with_the_calls_that_came_of_it_under_its_own_name(service, name):
+    clock, _ = make_clock()
+    before, after = WIRE.answer("Look.", calls=[OSLO], thought=True)
+    service.will_stream(
+        *[piece.replace(b"reasoning_content", name.encode()) for piece in before], *after
+    )
+    service.will_answer("Noon.", thought=True)
+    service.will_answer("Yes.")
+    transcript = Transcript([user("The time?")])
+    await service.ask(transcript, ensembles=[clock])
+    transcript.append(user("Sure?"))
+    await service.ask(transcript, ensembles=[clock])
+    for body in service.bodies[1:]:
+        thinking = [m for m in body["messages"] if m.keys() & {"reasoning", "reasoning_content"}]
+        assert [(m[name], len(m["tool_calls"])) for m in thinking] == [(THOUGHT, 1)]
+
+
+@pytest.mark.parametrize("status", [400, 500])
+async def test_a_server_whose_model_is_blind_gets_notes_in_the_place_of_images(service, status):
+    service.will_fail(status, WIRE.error(status, "image input is not supported"))
+    service.will_answer("A note.")
+    service.will_answer("Again.")
+    async with WIRE.access(service, retries=0) as model:
+        assert (await converse(model, [user("Look", PICTURE)])).text == "A note."
+        await converse(model, [user("Look", PICTURE)])
+    kinds = [type(body["messages"][0]["content"]) for body in service.bodies]
+    assert kinds == [list, str, str]
+    assert "which you cannot see" in service.bodies[1]["messages"][0]["content"]
+
+
+async def test_an_error_of_a_server_that_sees_is_not_taken_for_blindness(service):
+    service.will_fail(400, WIRE.error(400, "out of order"), times=2)
+    service.will_answer("A tower.")
+    async with WIRE.access(service, retries=0) as model:
+        with pytest.raises(ModelFailure, match="out of order"):
+            await converse(model, [user("Look", PICTURE)])
+        await converse(model, [user("Look", PICTURE)])
+    assert isinstance(service.bodies[2]["messages"][0]["content"], list)
+
+
+async def test_openai_itself_gets_strict_tools_and_an_answer_beside_tools(service, official):
+    service.will_answer('{"a": "x"}')
+    tools = make_tools(closed=CLOSED, open={}, either={"type": "object", "anyOf": [CLOSED, {}]})
+    async with official() as model:
+        reply = await converse(model, ensembles=[tools], answer=CLOSED)
+    assert reply.answer == {"a": "x"}
+    (body,) = service.bodies
+    functions = {tool["function"]["name"]: tool["function"] for tool in body["tools"]}
+    assert {name: each["strict"] for name, each in functions.items()} == {
+        "closed": True,
+        "either": False,
+        "open": False,
+    }
+    assert "anyOf" not in functions["either"]["parameters"]
+    assert WIRE.form(body) == CLOSED
+    assert body["response_format"]["json_schema"]["strict"] is True
+
+
+@pytest.mark.parametrize("wire", [WIRE, ResponsesWire()], ids=["chat", "responses"])
+async def test_openai_takes_so_many_tools_and_more_are_searched_for(service, official, wire):
+    service.wire = wire
+    many = make_tools(**{f"tool_{number}": {} for number in range(127)})
+    found = [("c1", "search_tools", {"query": "tool 7", "limit": 20})]
+    service.will_answer(calls=found)
+    service.will_answer("Done.")
+    async with official(wire) as model:
+        limits = Limits(tools_budget=None)
+        await converse(model, ensembles=[many], limits=limits)
+    assert [len(wire.tools(body)) for body in service.bodies] == [1, 21]
+    fewer = make_tools(**{f"tool_{number}": {} for number in range(126)})
+    service.will_answer("Done.")
+    async with official(wire) as model:
+        await converse(model, ensembles=[fewer], limits=limits)
+    assert len(wire.tools(service.bodies[2])) == 126
+
+
+async def test_only_sounds_that_the_format_knows_are_sent_as_such(service):
+    service.will_answer("Hm.")
+    sounds = [
+        AudioContent(data=b"s", mimetype=f"audio/{kind}") for kind in ("x-wav", "mpeg", "ogg")
+    ]
+    await service.ask([user("Listen", *sounds)])
+    _, first, second, third = service.bodies[0]["messages"][0]["content"]
+    assert [part["input_audio"]["format"] for part in (first, second)] == ["wav", "mp3"]
+    assert "audio/ogg" in third["text"]
