@@ -63,7 +63,7 @@ def test_servers_of_vs_code_are_read_with_comments_and_trailing_commas(load, tmp
           "servers": {
             "fetch": { "type": "stdio", "command": "uvx", /* , } */ "args": ["mcp-server-fetch",],
                        "env": {"ROOT": "${workspaceFolder}", "PORT": 80, "OFF": null},
-                       "envFile": ".env", "gallery": "x", "comand": "x", },
+                       "envFile": ".env", "gallery": "x", },
           }, }
         """,
         ".vscode/mcp.json",
@@ -71,12 +71,11 @@ def test_servers_of_vs_code_are_read_with_comments_and_trailing_commas(load, tmp
     server = configuration.servers["fetch"]
     assert server.command == ("uvx", "mcp-server-fetch")
     assert resolve_environment(server) == {"ROOT": str(tmp_path), "PORT": "80"}
-    place = f"{tmp_path}/.vscode/mcp.json: servers.fetch"
+    place = f"{tmp_path}/.vscode/mcp.json"
     assert configuration.remarks == (
-        f"{place}.env.OFF is null, and left out.",
-        f'{place}.envFile is not used here: put its variables into "env".',
-        f"{place}.gallery is not used here.",
-        f'{place}.comand is not used here. Did you mean "command"?',
+        f"{place}:6: servers.fetch.env.OFF is null, and left out.",
+        f'{place}:7: servers.fetch.envFile is not used here: put its variables into "env".',
+        f"{place}:7: servers.fetch.gallery is not used here.",
     )
 
 
@@ -139,7 +138,7 @@ def test_names_are_made_to_fit_and_this_is_said(load, tmp_path):
     configuration = load({"mcpServers": {"My Server": {"command": "x"}}})
     assert list(configuration.servers) == ["my-server"]
     assert configuration.remarks == (
-        f'{tmp_path}/mcp.json: mcpServers."My Server" is called "my-server" here.',
+        f'{tmp_path}/mcp.json:3: mcpServers."My Server" is called "my-server" here.',
     )
 
 
@@ -189,9 +188,60 @@ def test_mistakes_are_told_all_at_once_with_their_lines(load, tmp_path):
     ]
 
 
+def test_misspelt_keys_are_told_with_the_nearest_one(load, tmp_path):
+    with pytest.raises(ConfigurationFailure) as caught:
+        load(
+            """{"servers": {
+  // a comment
+  "one": {
+    "comand": "npx",
+    "agrs": ["-y"], "evn": {}},
+  "two": {"url": "https://x",
+    "Headers": {}, "environment": {}}
+}}"""
+        )
+    place = f"{tmp_path}/mcp.json"
+    assert [str(mistake) for mistake in caught.value.mistakes] == [
+        f'{place}:4: servers.one.comand: unknown key. Did you mean "command"?',
+        f'{place}:5: servers.one.agrs: unknown key. Did you mean "args"?',
+        f'{place}:5: servers.one.evn: unknown key. Did you mean "env"?',
+        f'{place}:7: servers.two.Headers: unknown key. Did you mean "headers"?',
+        f'{place}:7: servers.two.environment: unknown key. Did you mean "env"?',
+    ]
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "alwaysAllow",
+        "autoApprove",
+        "disabledTools",
+        "headersHelper",
+        "gallery",
+        "version",
+        "oauth",
+        "envFile",
+        "timeout",
+        "name",
+        "tools",
+        "sandbox",
+        "dev",
+        "icon",
+        "title",
+        "metadata",
+    ],
+)
+def test_what_other_hosts_want_to_know_is_only_remarked(load, tmp_path, key):
+    configuration = load({"mcpServers": {"one": {"command": "x", key: {}}}})
+    assert list(configuration.servers) == ["one"]
+    [remark] = configuration.remarks
+    assert remark.startswith(f"{tmp_path}/mcp.json:5: mcpServers.one.{key} is not used here")
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
+        ('{\n"mcpserver": {}}', 'mcp.json:2: mcpserver: unknown key. Did you mean "mcpServers"?'),
         ("", "mcp.json:1: this is not valid JSON"),
         ('{"mcpServers": {\n"a": }}', "mcp.json:2: this is not valid JSON"),
         ("{}", 'under "mcpServers" or "servers"'),

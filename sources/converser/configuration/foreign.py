@@ -37,6 +37,15 @@ _KEYS = {
     "disabled": "enabled",
     "enabled": "enabled",
 }
+_ALIASES = {
+    "arguments": "args",
+    "cmd": "command",
+    "env_vars": "env",
+    "environment": "env",
+    "envvars": "env",
+    "working_directory": "cwd",
+    "workingdirectory": "cwd",
+}
 _TRANSPORTS = {"streamable-http": "http", "streamablehttp": "http", "streamable_http": "http"}
 _UNUSED_KEYS = {
     "envFile": 'put its variables into "env"',
@@ -53,10 +62,9 @@ def read_foreign(text: str, source: Source) -> Reading:
     place, tables = _find_servers(data)
     lines, doubled = locate_json_keys(text)
     if not is_table(tables):
-        problem = Problem(place, 'expected an object with servers under "mcpServers" or "servers".')
-        mistakes = place_problems([problem], path=source.path, lines=lines)
+        mistakes = place_problems([_explain_lack(data, place)], path=source.path, lines=lines)
         return Reading(source=source, mistakes=mistakes)
-    reader = _Reader(source, place)
+    reader = _Reader(source, place, lines)
     for name, table in tables.items():
         reader.read_server(name, table)
     reader.problems.extend(
@@ -82,15 +90,25 @@ def _find_servers(data: Any) -> tuple[KeyPath, Any]:
     return (), None
 
 
+def _explain_lack(data: Any, place: KeyPath) -> Problem:
+    """Why there are no servers: perhaps their key is misspelt."""
+    for key in data if is_table(data) and not place else ():
+        for meant in ("mcpServers", "servers"):
+            if _are_near(key.lower(), meant.lower()):
+                return Problem((key,), "unknown key.", meant)
+    return Problem(place, 'expected an object with servers under "mcpServers" or "servers".')
+
+
 class _Reader:
     """Takes one server after the other, and gathers what is to be said about them."""
 
-    def __init__(self, source: Source, place: KeyPath) -> None:
+    def __init__(self, source: Source, place: KeyPath, lines: Mapping[KeyPath, int]) -> None:
         self.servers: dict[str, MCPServer] = {}
         self.problems: list[Problem] = []
         self.remarks: list[str] = []
         self._source = source
         self._place = place
+        self._lines = lines
 
     def read_server(self, title: str, table: Any) -> None:
         where = (*self._place, title)
@@ -104,12 +122,16 @@ class _Reader:
             message = f"expected an object with the settings of a server, not {name_kind(table)}."
             self.problems.append(Problem(where, message))
             return
+        misspelt = [problem for key in table if (problem := _find_misspelling(key)) is not None]
+        self.problems.extend(problem.under(where) for problem in misspelt)
         settings, origins = self._convert(where, table)
         server = build_server(name, settings, self._source)
         if isinstance(server, MCPServer):
             self.servers.setdefault(name, server)
-        else:
-            self.problems.extend(_rename(problem, origins).under(where) for problem in server)
+            return
+        # What is missing is probably there, under the misspelt key.
+        problems = [problem for problem in server if problem.where or not misspelt]
+        self.problems.extend(_rename(problem, origins).under(where) for problem in problems)
 
     def _convert(
         self, where: KeyPath, table: Mapping[str, Any]
@@ -119,7 +141,8 @@ class _Reader:
         origins: dict[str, str] = {}
         for key, value in table.items():
             if key not in _KEYS:
-                self._remark_unused((*where, key))
+                if _find_misspelling(key) is None:
+                    self._remark_unused((*where, key))
                 continue
             origins[_KEYS[key]] = key
             settings[_KEYS[key]] = self._convert_value((*where, key), key, value)
@@ -165,14 +188,33 @@ class _Reader:
         return text
 
     def _remark_unused(self, where: KeyPath) -> None:
-        key = str(where[-1])
-        reason = _UNUSED_KEYS.get(key, "")
-        suggestion = "" if reason else nearest(key, _KEYS)
-        hint = f' Did you mean "{suggestion}"?' if suggestion else ""
-        self._remark(where, f"is not used here{': ' if reason else ''}{reason}.{hint}")
+        reason = _UNUSED_KEYS.get(str(where[-1]), "")
+        self._remark(where, f"is not used here{': ' if reason else ''}{reason}.")
 
     def _remark(self, where: KeyPath, text: str) -> None:
-        self.remarks.append(f"{printable(str(self._source.path))}: {render_key(where)} {text}")
+        place = f"{printable(str(self._source.path))}:{self._lines.get(where, 1)}"
+        self.remarks.append(f"{place}: {render_key(where)} {text}")
+
+
+def _find_misspelling(key: str) -> Problem | None:
+    """A key that is nearly one of ours; others may be what another host wants to know."""
+    if key in _KEYS or key in _UNUSED_KEYS:
+        return None
+    meant = _ALIASES.get(key.lower()) or nearest(key, _KEYS)
+    is_near = meant and (key.lower() in _ALIASES or _are_near(key.lower(), meant.lower()))
+    return Problem((key,), "unknown key.", meant) if is_near else None
+
+
+def _are_near(one: str, other: str) -> bool:
+    """Whether one text becomes the other by one letter more, less or other, or two exchanged."""
+    if abs(len(one) - len(other)) > 1:
+        return False
+    start = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), None)
+    if start is None:
+        return True
+    rest, left = one[start:], other[start:]
+    exchanged = rest[:2] == left[1::-1] and rest[2:] == left[2:]
+    return exchanged or rest[1:] == left[1:] or rest[1:] == left or rest == left[1:]
 
 
 def _rename(problem: Problem, origins: dict[str, str]) -> Problem:
