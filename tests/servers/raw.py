@@ -182,6 +182,24 @@ class Touchy(Reticent):
             sys.exit(1)
 
 
+class Changing(Scenario):
+    """`flip` exchanges `work` for one of the same name with other arguments, and `old` for `new`."""
+
+    def __init__(self) -> None:
+        self.is_flipped = False
+
+    def list_tools(self, cursor: str | None) -> JSON:
+        need, other = ("b", "new") if self.is_flipped else ("a", "old")
+        schema = {"type": "object", "properties": {need: {"type": "integer"}}, "required": [need]}
+        return {"tools": [tool("flip"), tool("work", schema), tool(other)]}
+
+    def call_tool(self, name: str, arguments: JSON) -> JSON:
+        if name == "flip":
+            self.is_flipped = not self.is_flipped
+            print(json.dumps({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}))
+        return {"content": [{"type": "text", "text": f"{name} {json.dumps(arguments)}"}]}
+
+
 class Deaf(Scenario):
     """Nothing is ever answered, not even the handshake."""
 
@@ -209,6 +227,7 @@ SCENARIOS: dict[str, Callable[[], Scenario]] = {
     "mute": Mute,
     "reticent": Reticent,
     "touchy": Touchy,
+    "changing": Changing,
     "deaf": Deaf,
 }
 
