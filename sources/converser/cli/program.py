@@ -20,6 +20,7 @@ _EPILOGUE = "Exit codes: " + ", ".join(
 )
 _TALKS = Group("Conversations", sort_key=1)
 _TOOLS = Group("Servers and tools", sort_key=2)
+_SETUP = Group("Setting up", sort_key=3)
 
 app = App(
     name="converser",
@@ -52,6 +53,7 @@ _register(_TOOLS, "tools:tools", "tools", "List the tools of one server, or of a
 _register(_TOOLS, "calls:call", "call", "Call a tool without any model.")
 _register(_TOOLS, "locking:lock", "lock", "Write down the tools of all servers, or check them.")
 _register(_TOOLS, "stubs:stubs", "stubs", "Write a Python module with typed access to a server.")
+_register(_SETUP, "doctor:doctor", "doctor", "Find out what is wrong, and what to do about it.")
 
 
 def run(arguments: Sequence[str]) -> int:

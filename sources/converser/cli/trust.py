@@ -28,7 +28,7 @@ _YES = ("1", "true", "yes")
 
 def check_trust(configuration: Configuration, *, given: bool = False) -> None:
     """Lets a configuration pass if the user approved each of its files; asks where it can."""
-    if given or os.environ.get(VARIABLE, "").lower() in _YES:
+    if is_given(given):
         return
     for source in find_untrusted(configuration):
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
@@ -44,6 +44,11 @@ def check_trust(configuration: Configuration, *, given: bool = False) -> None:
                 remedy="You will be asked again.",
             )
         approve(source.path, source.digest)
+
+
+def is_given(given: bool) -> bool:
+    """Whether all files are trusted in this run, by the option or by the environment."""
+    return given or os.environ.get(VARIABLE, "").lower() in _YES
 
 
 def find_untrusted(configuration: Configuration) -> list[Source]:
