@@ -8,6 +8,7 @@ import pytest
 
 import converser
 import converser.mcp.sessions
+from converser.testing import ScriptedModel
 from tests.servers.awkward import create_awkward_server
 from tests.servers.processes import RunningServer
 
@@ -15,8 +16,10 @@ pytestmark = pytest.mark.anyio
 DEADLINE = 30.0
 
 
-async def live(client: converser.MCPClient) -> None:
-    """Lists, calls, times out, calls again, and leaves."""
+async def live(client: converser.MCPClient) -> list[str]:
+    """Lists, calls, times out, calls again, and leaves; tells the states on the way."""
+    states: list[str] = []
+    client.watch(on_tools=_ignore, on_state=lambda state, _: states.append(state))
     with anyio.fail_after(DEADLINE):
         async with await converser.discover_mcp_tools(client, "guest") as ensemble:
             assert len(ensemble.invokers) == 13
@@ -28,21 +31,29 @@ async def live(client: converser.MCPClient) -> None:
             assert caught.value.outcome is converser.Outcome.TIMED_OUT
             assert (await echo({"text": "two"})).text == "two"
         assert client.state is converser.ConnectionState.DISCONNECTED
+    return states
+
+
+async def _ignore() -> None:
+    pass
+
+
+LIFE = ["pending", "connected", "disconnected"]
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_in_process_on_both_backends() -> None:
-    await live(converser.InProcessMCPClient(create_awkward_server()))
+    assert await live(converser.InProcessMCPClient(create_awkward_server())) == LIFE
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_stdio_on_both_backends(awkward_command: list[str]) -> None:
-    await live(converser.StdioMCPClient(awkward_command))
+    assert await live(converser.StdioMCPClient(awkward_command)) == LIFE
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_http_on_both_backends(awkward_http: RunningServer) -> None:
-    await live(converser.HttpMCPClient(awkward_http.url))
+    assert await live(converser.HttpMCPClient(awkward_http.url)) == LIFE
 
 
 async def test_stdio_on_the_transport_of_the_sdk(
@@ -50,10 +61,56 @@ async def test_stdio_on_the_transport_of_the_sdk(
 ) -> None:
     monkeypatch.setattr(converser.mcp.sessions, "_can_keep_processes", lambda: False)
     client = converser.StdioMCPClient(awkward_command)
-    await live(client)
+    assert await live(client) == LIFE
     with anyio.fail_after(DEADLINE):
         async with await converser.discover_mcp_tools(client, "guest") as ensemble:
             with pytest.raises(converser.ToolExecutionFailure) as caught:
                 await ensemble.access_invoker("crash")({})
             assert caught.value.outcome is converser.Outcome.UNKNOWN
             assert (await ensemble.access_invoker("echo")({"text": "back"})).text == "back"
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+async def test_a_roster_a_conversation_and_recovery_on_both_backends(
+    awkward_command: list[str], awkward_http: RunningServer, awkward_sse: RunningServer
+) -> None:
+    def shout(words: str) -> str:
+        """Says it loudly."""
+        return words.upper()
+
+    servers = [
+        converser.MCPServer.stdio("process", awkward_command),
+        converser.MCPServer.http("web", awkward_http.url),
+        converser.MCPServer.sse("old", awkward_sse.url),
+        converser.MCPServer.in_process("here", create_awkward_server()),
+        converser.MCPServer.stdio("broken", ["/no/such/program"]),
+    ]
+    calls = [(f"{each.name}_echo", {"text": each.name}) for each in servers[:4]]
+    script = [[*calls, ("shout", {"words": "hi"})], [("process_crash", {})], calls, "Done."]
+    with anyio.fail_after(DEADLINE * 2):
+        async with converser.Roster(servers) as roster:
+            local = converser.create_local_ensemble("local", [shout])
+            model = ScriptedModel(script)
+            reply = await model.converse(
+                [converser.user("go")], ensembles=[*roster.ensembles, local]
+            )
+            survey = roster.survey()
+    results = [each for each in reply if isinstance(each, converser.ResultCanister)]
+    names = [each.name for each in servers[:4]]
+    assert [result.text for result in results[:5]] == [*names, "HI"]
+    assert results[5].outcome is converser.Outcome.UNKNOWN
+    assert [result.text for result in results[6:]] == names
+    assert survey["broken"].state == "failed"
+    assert {survey[name].state.value for name in names} == {"connected"}
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+async def test_an_oversized_result_over_http_on_both_backends(awkward_http: RunningServer) -> None:
+    client = converser.HttpMCPClient(awkward_http.url, result_limit=65_536)
+    with anyio.fail_after(DEADLINE):
+        async with await converser.discover_mcp_tools(client, "guest") as ensemble:
+            result = await ensemble.access_invoker("echo")({"text": "x" * 300_000})
+    [link] = [part for part in result.contents if isinstance(part, converser.LinkContent)]
+    excess = converser.access_excess(link)
+    assert excess is not None
+    assert excess.read(0, 400_000) == "x" * 300_000

@@ -92,11 +92,15 @@ async def test_new_tools_reach_all() -> None:
     with anyio.fail_after(LIMIT):
         async with (
             converser.Roster([server], observer=one) as first,
-            converser.Roster([server], observer=other),
+            converser.Roster([server], observer=other) as second,
         ):
             await call(first, "a", "grow")
             for ears in (one, other):
                 await ears.wait_until(lambda ears=ears: ears.changes("a"))  # type: ignore[misc]
+                assert ears.changes("a") == [
+                    converser.ToolsChanged(server="a", added=("a_grown_1",))
+                ]
+            assert await call(second, "a", "grown_1") == "grown_1 at your service."
 
 
 async def test_reconnecting_one_reconnects_all() -> None:
