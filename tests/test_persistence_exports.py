@@ -39,7 +39,7 @@ PICTURE = ImageContent(data=b"\x89PNG picture", mimetype="image/png")
 HOSTILE = '<script>alert(1)</script><img src=x onerror="alert(2)">\x1b[2J\u202e"\'&'
 TAGS = (
     "html head meta title style body header h1 h2 h3 h4 h5 h6 dl div dt dd main ol ul li time"
-    " details summary span pre p a code em strong blockquote hr br table thead tbody tr th td"
+    " details summary span pre p a code em strong s blockquote hr br table thead tbody tr th td"
     " figure img figcaption audio svg rect footer"
 )
 ATTRIBUTES = (
@@ -211,6 +211,8 @@ def make_hostile(text: str) -> list[converser.Canister]:
         "data:text/html,<script>alert(1)</script>",
         "image/png;base64,x\" onerror='alert(1)",
         "\ud800 \udfff",
+        "a&#x202e;b&#27;c&NewLine;d",
+        "[hidden]: https://evil.example",
         'http://x/" onclick="alert(1)',
     ],
 )

@@ -22,4 +22,5 @@ class ExitCode(enum.IntEnum):
     INCOMPLETE = 10
     DRIFTED = 11
     UNHEALTHY = 12
+    STORE_FAILED = 13
     INTERRUPTED = 130

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +17,11 @@ from ..configuration.readings import Reading
 from ..configuration.references import has_reference
 from ..configuration.translations import suggest_variable
 from ..exceptions import ConfigurationFailure
+from .conversing.terminals import is_interactive
 from .documents import Document
 from .editing import HERE, Place
 from .hosts import list_places, read_host_file
-from .screen import complain
+from .screen import complain, confirm
 
 
 def import_(
@@ -135,10 +135,8 @@ def _decide(texts: _PlainTexts, target: Path, values: bool | None) -> bool:
         return False
     names = printable(", ".join(text.name for text in unset))
     complain(f"These values, which may be secrets, stand in the files themselves: {names}.")
-    if values is None and sys.stdin.isatty() and sys.stderr.isatty():
-        sys.stderr.write(f"Write them into {printable(str(target))} as they are? [y/N] ")
-        sys.stderr.flush()
-        values = sys.stdin.readline().strip().lower() in ("y", "yes")
+    if values is None and is_interactive():
+        values = confirm(f"Write them into {printable(str(target))} as they are?")
     if not values:
         variables = ", ".join(dict.fromkeys(text.variable for text in unset))
         complain(f"They are not written (--values does that). Set the variables: {variables}.")

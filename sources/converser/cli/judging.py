@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from ..exceptions import (
     ConfigurationFailure,
+    ConversationAbsence,
     ConverserFailure,
     InvokerAbsence,
     MCPExecutionFailure,
     MCPFailure,
     MCPTimeoutFailure,
     ModelFailure,
+    PersistenceFailure,
     ToolExecutionFailure,
 )
 from ..outcomes import Outcome
@@ -34,22 +36,29 @@ class Distrust(ConverserFailure):
     """The user did not approve what a file of configuration would do."""
 
 
+_BY_FAMILY: dict[type[Exception], ExitCode] = {
+    Distrust: ExitCode.REFUSED,
+    ModelFailure: ExitCode.MODEL_FAILED,
+    PersistenceFailure: ExitCode.STORE_FAILED,
+    MCPTimeoutFailure: ExitCode.TIMED_OUT,
+    MCPExecutionFailure: ExitCode.TOOL_ERROR,
+    ConfigurationFailure: ExitCode.USAGE,
+    ConversationAbsence: ExitCode.USAGE,
+    InvokerAbsence: ExitCode.USAGE,
+    Misuse: ExitCode.USAGE,
+}
+
+
 def judge(failure: Exception) -> ExitCode:
     """The exit code that tells this failure from others."""
     if isinstance(failure, ToolExecutionFailure):
         if isinstance(failure.__cause__, MCPFailure) and failure.outcome is Outcome.TOOL_ERROR:
             return judge(failure.__cause__)
         return _BY_OUTCOME[failure.outcome]
-    if isinstance(failure, Distrust):
-        return ExitCode.REFUSED
-    if isinstance(failure, ModelFailure):
-        return ExitCode.MODEL_FAILED
-    if isinstance(failure, MCPTimeoutFailure):
-        return ExitCode.TIMED_OUT
-    if isinstance(failure, MCPExecutionFailure):
-        return ExitCode.TOOL_ERROR
+    for family, code in _BY_FAMILY.items():
+        if isinstance(failure, family):
+            return code
     if isinstance(failure, MCPFailure):
         mistaken = isinstance(failure.cause, ConfigurationFailure)
         return ExitCode.USAGE if mistaken else ExitCode.UNREACHABLE
-    usage = (ConfigurationFailure, InvokerAbsence, Misuse)
-    return ExitCode.USAGE if isinstance(failure, usage) else ExitCode.UNEXPECTED
+    return ExitCode.UNEXPECTED

@@ -48,6 +48,12 @@ def _register(group: Group, room: str, name: str, words: str, examples: str = ""
 
 
 _register(_TALKS, "asks:ask", "ask", "Ask one question.")
+_register(
+    _TALKS,
+    "conversations:app",
+    "conversations",
+    "List, show, search, export, fork and delete conversations.",
+)
 _register(_TOOLS, "servers:app", "servers", "Show, add, switch, test and import servers.")
 _register(_TOOLS, "tools:tools", "tools", "List the tools of one server, or of all.")
 _register(_TOOLS, "calls:call", "call", "Call a tool without any model.")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ..ensembles import Ensemble
 
-_NUMBERS = ("tools", "tokens", "latency")
+_NUMBERS = ("tools", "tokens", "latency", "length")
 _MARKS = {"+": "green", "-": "red", "~": "yellow"}
 _STYLES = {
     "connected": "green",
@@ -97,6 +97,23 @@ def print_json(data: Any) -> None:
 def is_terminal() -> bool:
     """Whether standard output is looked at by a person."""
     return Console().is_terminal
+
+
+def confirm(question: str) -> bool:
+    """Asks at the terminal; anything but a clear yes is a no."""
+    _forget_typing()
+    sys.stderr.write(f"{clean_text(question)} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _forget_typing() -> None:
+    """What was typed before the question was shown is no answer to it."""
+    try:
+        import termios
+    except ImportError:  # Windows
+        return
+    termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 
 
 def print_rows(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

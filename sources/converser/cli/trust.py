@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import os
 import shlex
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -19,8 +18,9 @@ from typing import Any, cast
 from ..configuration import Configuration, MCPServer, Source
 from ..configuration.mistakes import printable
 from ..configuration.references import HIDDEN, REFERENCE, show_url, split_whole_reference
+from .conversing.terminals import is_interactive
 from .judging import Distrust
-from .screen import complain
+from .screen import complain, confirm
 
 VARIABLE = "CONVERSER_TRUST"
 _YES = ("1", "true", "yes")
@@ -31,7 +31,7 @@ def check_trust(configuration: Configuration, *, given: bool = False) -> None:
     if is_given(given):
         return
     for source in find_untrusted(configuration):
-        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        if not is_interactive():
             raise Distrust(
                 f"{printable(str(source.path))} was not approved by you, or has changed since,"
                 " and here is no terminal to ask at. Nothing was started.",
@@ -90,19 +90,7 @@ def _ask(source: Source, configuration: Configuration) -> bool:
     for words in describe(source, configuration):
         complain(f"  {words}", style="bold")
     complain("Only go on if you know where it comes from. Any change of it will be asked again.")
-    _forget_typing()
-    sys.stderr.write("Obey this file from now on? [y/N] ")
-    sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
-
-
-def _forget_typing() -> None:
-    """What was typed before the question was shown is no answer to it."""
-    try:
-        import termios
-    except ImportError:  # Windows
-        return
-    termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+    return confirm("Obey this file from now on?")
 
 
 def describe(source: Source, configuration: Configuration) -> Iterator[str]:

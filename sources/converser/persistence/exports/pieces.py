@@ -19,6 +19,7 @@ from ...contents import (
     TextualContent,
     UnknownContent,
 )
+from ...hygiene import clean_text
 from .words import tidy, write_data, write_size
 
 if TYPE_CHECKING:
@@ -104,7 +105,8 @@ def _embed(data: bytes, mimetype: str) -> str:
 
 
 def _render(text: str) -> str:
-    return str(_access_renderer().render(tidy(text)))
+    # Entities may have become characters.
+    return clean_text(str(_access_renderer().render(tidy(text))))
 
 
 @lru_cache(maxsize=1)
@@ -116,7 +118,8 @@ def _access_renderer() -> MarkdownIt:
         def validateLink(self, url: str) -> bool:  # noqa: N802
             return _FOLLOWED.fullmatch(url) is not None
 
-    renderer = Renderer("commonmark", {"html": False}).enable("table").disable("image")
+    renderer = Renderer("commonmark", {"html": False}).enable(["strikethrough", "table"])
+    renderer.disable(["image", "reference"])  # the definition of a reference would not be shown
     renderer.add_render_rule("link_open", _open_link)
     return renderer
 
