@@ -11,6 +11,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from .canisters import Canister, DocumentCanister, ResultCanister, UserCanister
+from .characters import purify_canister
 from .contents import BlobContent, Content, ImageContent, LinkContent, TextualContent
 from .costs import CHARACTERS_PER_TOKEN
 from .exceptions import ToolExecutionFailure
@@ -136,6 +137,7 @@ class Digest(Transcript):
         )
 
     def _digest(self, canister: Canister) -> Canister:
+        canister = purify_canister(canister)
         if not self.vision and isinstance(
             canister, (ResultCanister, UserCanister, DocumentCanister)
         ):
@@ -228,8 +230,6 @@ _digests: WeakKeyDictionary[Transcript, tuple[tuple[object, ...], Digest]] = Wea
 
 def digest(transcript: Transcript, *, budget: int | None, vision: bool, reader: str) -> Transcript:
     """What a model sees of a transcript; kept with it, so that translations of it can be kept too."""
-    if budget is None and vision and STORE.is_empty:
-        return transcript
     key = (budget, vision, reader)
     known = _digests.get(transcript)
     if known is None or known[0] != key:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+import json
 
 import anyio
 import anyio.to_thread
@@ -14,6 +15,7 @@ from converser.canisters import (
     InvocationCanister,
     ResultCanister,
     Usage,
+    assistant,
     supervisor,
     user,
 )
@@ -302,6 +304,44 @@ async def test_the_same_identifier_in_a_later_question_gets_another(wire, servic
     calls = [identifier for identifier, _, _ in wire.calls(service.bodies[-1])]
     assert calls == [identifier for identifier, _ in wire.results(service.bodies[-1])]
     assert len(set(calls)) == 2
+
+
+async def test_halves_of_characters_never_reach_the_wire(wire, service):
+    half = "\ud83d"
+    invocation = InvocationCanister(identifier="c", name="time", arguments={f"a{half}": [half]})
+    service.will_answer("Well.")
+    await ask(
+        wire,
+        service,
+        [
+            supervisor(f"Be {half}."),
+            user(f"Say {half}"),
+            AssistantCanister(contents=user(half).contents),
+            invocation,
+            make_result("c", f"It said {half}."),
+        ],
+    )
+    (body,) = service.bodies
+    assert "\ufffd" in wire.results(body)[0][1] or "ufffd" in wire.results(body)[0][1]
+    assert wire.instructions(body) == ["Be \ufffd."]
+    json.dumps(body, ensure_ascii=False).encode()
+
+
+async def test_a_conversation_that_the_model_began_is_no_obstacle(wire, service):
+    service.will_answer("Well.")
+    await ask(wire, service, [assistant("Good day!"), user("Hello")])
+    words = wire.words(service.bodies[0])
+    assert words[-2:] == ["Good day!", "Hello"]
+
+
+async def test_where_there_is_nothing_to_answer_it_says_so_or_lets_the_model_speak(wire, service):
+    if wire.name in ("responses", "chat"):
+        service.will_answer("Well.")
+        assert (await ask(wire, service, [supervisor("Be brief.")])).text == "Well."
+        return
+    with pytest.raises(ModelFailure, match="nothing to answer"):
+        await ask(wire, service, [supervisor("Be brief.")])
+    assert service.bodies == []
 
 
 async def test_controls_and_extras_are_sent(wire, service):

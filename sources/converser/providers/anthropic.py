@@ -76,6 +76,8 @@ class AnthropicProvider(StreamingProvider[AnthropicConversation]):
 
     def _compose(self, request: TurnRequest) -> dict[str, Any]:
         conversation = self._translate(request)
+        if not conversation.messages:
+            self._service.lack_words()
         tools, deferred = self._definitions.split(request.invokers, self._list_found(request))
         native = {
             "model": self._model,

@@ -19,7 +19,7 @@ from ..invokers import Invoker
 from ..naming import fit_name
 from .dialects import open_top
 from .openai import describe_content, render_result
-from .translations import Message, Piece, Reveals, Step, fit_identifier
+from .translations import OPENING, Message, Piece, Reveals, Step, fit_identifier
 
 PROVIDER = "anthropic"
 _IMAGES = frozenset(("image/jpeg", "image/png", "image/gif", "image/webp"))
@@ -54,6 +54,8 @@ class AnthropicConversation:
     def _say(self, role: str, blocks: Sequence[Message]) -> None:
         if not blocks:
             return
+        if not self.messages and role != "user":
+            self._say("user", _nativize_text(OPENING))
         if self.messages and self.messages[-1]["role"] == role:
             self.messages[-1]["content"].extend(blocks)
         else:

@@ -70,6 +70,13 @@ class Service:
             remedy = suggest_name(model, names)
         raise ModelFailure(f"{self.who} is not known there.", remedy=remedy) from failure
 
+    def lack_words(self) -> NoReturn:
+        """Raises that there is nothing which a model could answer."""
+        raise ModelFailure(
+            f"The model {self.name!r} has nothing to answer: the conversation has no message.",
+            remedy="Give it a user canister.",
+        )
+
     def break_off(self, failure: Exception | None = None) -> NoReturn:
         """Raises that an answer did not come to its end."""
         cause = "." if failure is None else f": {type(failure).__name__}: {failure}"

@@ -77,6 +77,8 @@ class GoogleProvider(StreamingProvider[GoogleConversation]):
 
     def _compose(self, request: TurnRequest) -> dict[str, Any]:
         conversation = self._translate(request)
+        if not conversation.contents:
+            self._service.lack_words()
         tools = self._definitions.translate(request.invokers)
         config = {
             "system_instruction": conversation.system or None,

@@ -20,7 +20,7 @@ from ..invokers import Invoker
 from ..naming import fit_name
 from .gemini_dialect import translate_for_gemini
 from .openai import describe_content, render_result
-from .translations import Message, Piece, Step, fit_identifier
+from .translations import OPENING, Message, Piece, Step, fit_identifier
 
 PROVIDER = "google"
 _GENERATION = re.compile(r"gemini-(\d+)")
@@ -62,6 +62,8 @@ class GoogleConversation:
                 self._add_result(piece)
 
     def _say(self, role: str, parts: list[Message]) -> None:
+        if parts and role != "user" and not self.contents:
+            self._say("user", [{"text": OPENING}])
         if parts:
             self.contents.append({"role": role, "parts": parts})
 

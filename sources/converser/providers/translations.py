@@ -27,6 +27,8 @@ from ..searches import read_found
 from ..turns import Transcript
 
 Message = dict[str, Any]
+OPENING = "…"
+"""What stands for the user where the model spoke first, and its service wants the user to."""
 _PLAIN_IDENTIFIER = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
