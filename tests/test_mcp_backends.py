@@ -9,6 +9,7 @@ import pytest
 import converser
 import converser.mcp.sessions
 from converser.testing import ScriptedModel
+from tests.servers import processes
 from tests.servers.awkward import create_awkward_server
 from tests.servers.processes import RunningServer
 
@@ -114,3 +115,20 @@ async def test_an_oversized_result_over_http_on_both_backends(awkward_http: Runn
     excess = converser.access_excess(link)
     assert excess is not None
     assert excess.read(0, 400_000) == "x" * 300_000
+
+
+def test_a_client_is_used_in_one_loop_after_another() -> None:
+    client = converser.StdioMCPClient(processes.raw_command("sound"))
+
+    async def visit(leaves: bool = True) -> str:
+        with anyio.fail_after(DEADLINE):
+            ensemble = await converser.discover_mcp_tools(client, "guest")
+            said = (await ensemble.access_invoker("good")()).text
+            if leaves:
+                await ensemble.disconnect()
+            return said
+
+    for backend in ("asyncio", "asyncio", "trio", "asyncio"):
+        assert anyio.run(visit, backend=backend) == "good was called"
+    assert anyio.run(visit, False) == "good was called"  # and its loop ends all the same
+    assert anyio.run(visit) == "good was called"

@@ -121,7 +121,7 @@ class Connection:
         for life in self._retired:
             life.end()
         for life in (self._past, *self._retired):
-            if life is not None:
+            if life is not None and not life.ended.is_set():
                 await life.ended.wait()
 
     @contextmanager
@@ -204,7 +204,7 @@ class Connection:
     async def _own(self, life: _Life, past: _Life | None) -> None:
         """The whole life of a session, in one task; the one before it ends first."""
         try:
-            if past is not None:
+            if past is not None and not past.ended.is_set():
                 await past.ended.wait()
             for era in _ERAS[await self._recall_era()]:
                 if life.stop.is_set():  # perhaps before the owner took its first step
