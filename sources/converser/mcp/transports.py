@@ -18,6 +18,7 @@ from ..exceptions import ConfigurationFailure
 from .guard import GuardedTransport
 from .old_events import OldEventsTransport
 from .oversize.spills import USUAL_BOUNDS, Bounds
+from .redaction import separate_credentials
 from .stderr import StderrRing
 
 Streams = tuple[Any, Any]
@@ -68,6 +69,7 @@ async def open_http(
 ) -> AsyncGenerator[Streams, None]:
     """Opens streamable HTTP; how long an answer may take is for our own deadlines to say."""
     check_headers(headers)
+    url, auth = separate_credentials(url, auth)
     client = httpx2.AsyncClient(
         transport=GuardedTransport(httpx2.AsyncHTTPTransport(), bounds),
         headers=dict(headers),
@@ -91,6 +93,7 @@ def open_sse(
 ) -> OpenedTransport:
     """Opens HTTP with server-sent events, which older servers speak."""
     check_headers(headers)
+    url, auth = separate_credentials(url, auth)
 
     def create_client(
         headers: dict[str, str] | None = None,
