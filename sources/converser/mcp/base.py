@@ -207,7 +207,7 @@ class SessionClient(ABC):
             if is_large(result)
             else interpret_result(result)
         )
-        if result.is_error:
+        if result.get("isError"):
             raise self._report_tool_error(outcome, site)
         return self._checks.check(name, outcome)
 

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any
 
 import anyio
-import mcp_types as wire
 from mcp.client.session import ClientSession
 from mcp.shared.dispatcher import ProgressFnT
 
@@ -44,7 +43,7 @@ class Caller:
 
     async def call(
         self, session: ClientSession, site: Site, arguments: dict[str, Any], context: Context
-    ) -> wire.CallToolResult:
+    ) -> dict[str, Any]:
         """One call; raises what the SDK raises, or a timeout of ours."""
         begun = time.perf_counter()
         self.calls += 1
@@ -104,7 +103,7 @@ class Caller:
 
     async def _call_by_clock(
         self, session: ClientSession, site: Site, arguments: dict[str, Any], context: Context
-    ) -> wire.CallToolResult:
+    ) -> dict[str, Any]:
         clock = CallClock(context)
         listener = _adapt_progress(context, clock)
         self._clocks.add(clock)

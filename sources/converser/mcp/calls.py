@@ -19,6 +19,8 @@ from .failures import Site, blame_answer
 ROUNDS_MAX = 10
 """How often a server may ask back during one call."""
 
+_AS_IT_CAME: TypeAdapter[Any] = TypeAdapter(Any)
+"""The session has held a result to the rules of the protocol already, before it makes a model of it."""
 _OUTCOMES: TypeAdapter[wire.CallToolResult | wire.InputRequiredResult] = TypeAdapter(
     wire.CallToolResult | wire.InputRequiredResult
 )
@@ -42,24 +44,27 @@ async def request_call(
     *,
     seconds: float | None = None,
     on_progress: ProgressFnT | None = None,
-) -> wire.CallToolResult:
-    """Calls a tool, and answers what the server asks back on the way.
+) -> dict[str, Any]:
+    """Calls a tool, and answers what the server asks back on the way; gives the result as it is on the wire.
 
     Not the SDK's `call_tool`: that throws a result away when it violates its output schema,
     and lists the tools again when it does not know one.
     """
     request: wire.CallToolRequest = _PlainCallRequest(site.tool, arguments)
     for _ in range(ROUNDS_MAX + 1):
-        result = await session.send_request(
+        raw = await session.send_request(
             request,
-            _OUTCOMES,
+            _AS_IT_CAME,
             request_read_timeout_seconds=seconds,
             progress_callback=on_progress,
         )
+        if _is_plainly_complete(raw):
+            return raw
+        result = _OUTCOMES.validate_python(raw, by_name=False)
         if isinstance(result, wire.CallToolResult):
             if result.result_type != "complete":
                 raise blame_answer(wire.INVALID_REQUEST, "its type is not known")
-            return result
+            return result.model_dump(by_alias=True, mode="json", exclude_unset=True)
         responses = await _answer_requests(session, result)
         params = wire.CallToolRequestParams(
             name=site.tool,
@@ -72,6 +77,15 @@ async def request_call(
         f"{site.describe()} asked back more than {ROUNDS_MAX} times.",
         remedy="Answer it otherwise, or report this to the server's authors.",
         **site.at(),
+    )
+
+
+def _is_plainly_complete(raw: dict[str, Any]) -> bool:
+    """Whether a result needs no second look: most do not."""
+    return (
+        raw.get("resultType", "complete") == "complete"
+        and raw.get("content").__class__ is list
+        and raw.get("isError") in (None, False, True)
     )
 
 

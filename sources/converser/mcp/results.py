@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 import mcp_types as wire
+from pydantic import TypeAdapter, ValidationError
 
 from ..contents import (
     AudioContent,
@@ -31,14 +32,14 @@ ODD_BLOCKS_KEY = f"converser/odd-blocks/{_UNGUESSABLE}"
 ODD_STRUCTURED_KEY = f"converser/odd-structured/{_UNGUESSABLE}"
 """Where the salvage keeps structured data that the negotiated protocol version does not allow."""
 
-
+_BLOCKS: TypeAdapter[wire.ContentBlock] = TypeAdapter(wire.ContentBlock)
 _LARGE = 5_000
 
 
-def is_large(result: wire.CallToolResult) -> bool:
+def is_large(result: dict[str, Any]) -> bool:
     """Whether a result has so many values that it takes a while to interpret."""
-    count = len(result.content)
-    pending: list[Any] = [result.structured_content]
+    count = len(result["content"])
+    pending: list[Any] = [result.get("structuredContent")]
     while pending and count <= _LARGE:
         value = pending.pop()
         if is_object(value):
@@ -50,29 +51,31 @@ def is_large(result: wire.CallToolResult) -> bool:
     return count > _LARGE
 
 
-def interpret_result(result: wire.CallToolResult) -> InvocationResult:
-    """The contents and structured data of a result; a structured-only result is not empty."""
-    contents = [interpret_block(block) for block in result.content]
-    structured = result.structured_content
+def interpret_result(result: dict[str, Any]) -> InvocationResult:
+    """The contents and structured data of a complete result; a structured-only result is not empty."""
+    contents = [interpret_block(block) for block in result["content"]]
+    structured = result.get("structuredContent")
     # Some servers write `null` where they have nothing to say; alone, it may be the answer.
-    present = structured is not None or (
-        "structured_content" in result.model_fields_set and not contents
-    )
-    if result.meta:
-        for index, block in result.meta.get(ODD_BLOCKS_KEY, ()):
+    present = structured is not None or ("structuredContent" in result and not contents)
+    if meta := result.get("_meta"):
+        for index, block in meta.get(ODD_BLOCKS_KEY, ()):
             contents.insert(index, keep_odd_block(block))
-        if ODD_STRUCTURED_KEY in result.meta:
-            structured, present = result.meta[ODD_STRUCTURED_KEY], True
+        if ODD_STRUCTURED_KEY in meta:
+            structured, present = meta[ODD_STRUCTURED_KEY], True
     if present and not _has_textual_twin(contents, structured):
         contents.append(_render_structured(structured))
     return InvocationResult(contents=tuple(contents), structured=freeze(structured))
 
 
-def interpret_block(block: wire.ContentBlock) -> Content:
+def interpret_block(raw: dict[str, Any]) -> Content:
     """One content block, with its annotations and metadata."""
+    if is_plain_text(raw):
+        return TextualContent(text=raw["text"])
+    try:
+        block = _BLOCKS.validate_python(raw, by_name=False)
+    except ValidationError:
+        return keep_odd_block(raw)
     if isinstance(block, wire.TextContent):
-        if block.annotations is None and block.meta is None:
-            return TextualContent(text=block.text)  # the common case, at once
         return TextualContent(text=block.text, **_gather_marks(block))
     if isinstance(block, wire.ResourceLink):
         return _interpret_link(block)
@@ -89,6 +92,16 @@ def interpret_block(block: wire.ContentBlock) -> Content:
     except (binascii.Error, ValueError) as failure:
         raw = block.model_dump(by_alias=True, mode="json", exclude_none=True)
         return keep_odd_block(raw, f"Its base64 data cannot be decoded: {failure}.")
+
+
+def is_plain_text(block: Any) -> bool:
+    """Whether a block is text and nothing else: nearly all are, and need no model."""
+    return (
+        block.__class__ is dict
+        and len(block) == 2
+        and block.get("type") == "text"
+        and block.get("text").__class__ is str
+    )
 
 
 def keep_odd_block(block: Any, reason: str = "No such content block is known.") -> UnknownContent:

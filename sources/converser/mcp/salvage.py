@@ -12,7 +12,7 @@ from pydantic_core import to_json
 
 from .listings import Bypass
 from .narrowing import as_dictionary, as_list
-from .results import ODD_BLOCKS_KEY, ODD_STRUCTURED_KEY
+from .results import ODD_BLOCKS_KEY, ODD_STRUCTURED_KEY, is_plain_text
 
 _BLOCKS: dict[str, type[BaseModel]] = {
     "text": wire.TextContent,
@@ -81,11 +81,11 @@ def _pick_odd_blocks(content: list[Any]) -> list[tuple[int, Any]]:
 
 
 def _is_sound(block: Any) -> bool:
+    if is_plain_text(block):
+        return True
     if (fields := as_dictionary(block)) is None:
         return False
     kind = fields.get("type")
-    if kind == "text" and len(fields) == 2 and type(fields.get("text")) is str:
-        return True  # the common case, at once
     if not isinstance(kind, str) or (model := _BLOCKS.get(kind)) is None:
         return False
     try:
