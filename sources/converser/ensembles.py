@@ -311,11 +311,11 @@ class Ensemble:
         )
 
 
-async def _call_tool(
+def _call_tool(
     connection: Connection, name: str, context: Context, arguments: dict[str, Any]
-) -> InvocationResult:
+) -> Awaitable[InvocationResult]:
     """The invocable of a tool that lives behind a connection, once that and its name are given."""
-    return await connection.call_tool(name, arguments, context=context)
+    return connection.call_tool(name, arguments, context=context)
 
 
 def compare_tools(

@@ -187,7 +187,7 @@ class Invoker:
 
 
 def _read_arguments(arguments: Mapping[str, Any] | object) -> Mapping[str, Any]:
-    if isinstance(arguments, Mapping):
+    if isinstance(arguments, (dict, Mapping)):  # the first is quick to tell
         return cast("Mapping[str, Any]", arguments)
     if is_dataclass(arguments):
         from .signatures import dump_arguments

@@ -55,8 +55,8 @@ async def connect(transport: str) -> AsyncGenerator[tuple[Caller, Caller], None]
         ensemble = await converser.discover_mcp_tools(client, f"bench-{transport}")
         await stack.enter_async_context(ensemble)
 
-        async def call_ours(name: str, arguments: dict[str, Any]) -> Any:
-            return await ensemble.invokers[name](arguments)
+        def call_ours(name: str, arguments: dict[str, Any]) -> Awaitable[Any]:
+            return ensemble.invokers[name](arguments)
 
         yield bare.call_tool, call_ours
 

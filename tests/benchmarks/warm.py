@@ -66,8 +66,8 @@ async def _measure_big(bare: Call, ours: Call, rounds: int) -> Row:
 
 
 def _adapt(ensemble: converser.Ensemble) -> Call:
-    async def call(name: str, arguments: dict[str, Any]) -> converser.InvocationResult:
-        return await ensemble.invokers[name](arguments)
+    def call(name: str, arguments: dict[str, Any]) -> Awaitable[converser.InvocationResult]:
+        return ensemble.invokers[name](arguments)
 
     return call
 

@@ -64,7 +64,9 @@ def interpret_result(result: dict[str, Any]) -> InvocationResult:
             structured, present = meta[ODD_STRUCTURED_KEY], True
     if present and not _has_textual_twin(contents, structured):
         contents.append(_render_structured(structured))
-    return InvocationResult(contents=tuple(contents), structured=freeze(structured))
+    if structured is not None:
+        structured = freeze(structured)
+    return InvocationResult(contents=tuple(contents), structured=structured)
 
 
 def interpret_block(raw: dict[str, Any]) -> Content:
