@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from typing import Any
 
 import anyio
@@ -14,9 +14,13 @@ from tests.benchmarks.rounds import WALL, Row, Work, compare
 from tests.benchmarks.sides import open_sides
 
 CROWD = 64
-_ARGUMENTS: dict[str, dict[str, Any]] = {"echo": {"text": "hello"}, "add": {"a": 2, "b": 3}}
+_ARGUMENTS: dict[str, dict[str, Any]] = {
+    "echo": {"text": "hello"},
+    "add": {"a": 2, "b": 3},
+    "slow": {},
+}
 
-Call = Callable[[str, dict[str, Any]], Awaitable[Any]]
+Call = Callable[[str, dict[str, Any]], Coroutine[Any, Any, Any]]
 
 
 async def measure(*, quick: bool) -> AsyncGenerator[Row, None]:
@@ -66,7 +70,7 @@ async def _measure_big(bare: Call, ours: Call, rounds: int) -> Row:
 
 
 def _adapt(ensemble: converser.Ensemble) -> Call:
-    def call(name: str, arguments: dict[str, Any]) -> Awaitable[converser.InvocationResult]:
+    def call(name: str, arguments: dict[str, Any]) -> Coroutine[Any, Any, Any]:
         return ensemble.invokers[name](arguments)
 
     return call
@@ -85,6 +89,6 @@ def _crowd(call: Call) -> Work:
     async def work() -> None:
         async with anyio.create_task_group() as group:
             for _ in range(CROWD):
-                group.start_soon(call, "slow", {})
+                group.start_soon(call, "slow", _ARGUMENTS["slow"])
 
     return work

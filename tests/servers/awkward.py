@@ -402,6 +402,8 @@ def _serve_http(app: Starlette, path: str, port: int) -> None:
     import uvicorn
 
     listener = socket.create_server(("127.0.0.1", port))
+    # As uvicorn's own sockets have it: else each answer waits 40 ms for an acknowledgement.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     # From here on a client that connects is kept waiting, and no longer refused.
     print(f"http://127.0.0.1:{listener.getsockname()[1]}{path}", flush=True)
     configuration = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1)

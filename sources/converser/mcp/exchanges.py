@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import aclosing, contextmanager
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 
 import anyio
@@ -20,6 +20,7 @@ from .oversize.running import Oversize, reduce_message, spill_message
 from .oversize.spills import Bounds, Gathering, Spill
 
 _HEAD = re.compile(rb'\{"jsonrpc":"2\.0",(?:"id":(\d+|"[^"]*"),)?(?:"method":"([^"]*)")?')
+_LONG = 65_536
 _HOP_HEADERS = ("content-encoding", "content-length", "transfer-encoding")
 
 
@@ -68,17 +69,12 @@ class Exchange:
         if self._scope is not None:
             self._scope.cancel()
 
-    @contextmanager
-    def waiting(self) -> Generator[None]:
-        """Leaves the block when the exchange is broken off; then `is_over` is set."""
-        with anyio.CancelScope() as scope:
-            self._scope = scope
-            if self.is_over:
-                scope.cancel()
-            try:
-                yield
-            finally:
-                self._scope = None
+    def waiting(self) -> anyio.CancelScope:
+        """A block that is left when the exchange is broken off; then `is_over` is set."""
+        self._scope = anyio.CancelScope()
+        if self.is_over:
+            self._scope.cancel()
+        return self._scope
 
 
 async def iterate_pieces(response: httpx2.Response) -> AsyncGenerator[bytes, None]:
@@ -104,7 +100,8 @@ async def read_answer(
         await response.aclose()
     if isinstance(body, Spill) or has_too_many_parts(body, bounds.parts):
         body, is_plain = await _reduce(body, bounds), False
-    await anyio.lowlevel.checkpoint()
+    if len(body) > _LONG:
+        await anyio.lowlevel.checkpoint()
     if has_odd_characters(body):
         try:
             body = to_json(decode_leniently(body))

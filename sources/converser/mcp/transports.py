@@ -20,6 +20,7 @@ from .old_events import OldEventsTransport
 from .oversize.spills import USUAL_BOUNDS, Bounds
 from .redaction import separate_credentials
 from .stderr import StderrRing
+from .streams import create_lean_transport
 
 Streams = tuple[Any, Any]
 OpenedTransport = AbstractAsyncContextManager[Streams]
@@ -71,7 +72,7 @@ async def open_http(
     check_headers(headers)
     url, auth = separate_credentials(url, auth)
     client = httpx2.AsyncClient(
-        transport=GuardedTransport(httpx2.AsyncHTTPTransport(), bounds),
+        transport=GuardedTransport(create_lean_transport(), bounds),
         headers=dict(headers),
         auth=auth,
         timeout=httpx2.Timeout(_HTTP_PATIENCE, read=None),
