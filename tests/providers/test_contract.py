@@ -384,6 +384,20 @@ async def test_cancelling_ends_the_request_on_the_server(wire, service):
     assert await anyio.to_thread.run_sync(service.disconnected.wait, 10)
 
 
+async def test_the_tools_of_conversations_side_by_side_are_translated_once_each():
+    translated = []
+    definitions = translations.Definitions(lambda each: translated.append(each) or {})
+    sets = [make_clock()[0].invokers for _ in range(3)]
+    for _ in range(3):
+        for invokers in sets:
+            first = definitions.translate(invokers)
+            assert definitions.translate(dict(invokers)) == first
+    assert len(translated) == 6
+    for _ in range(20):
+        definitions.translate(make_clock()[0].invokers)
+    assert len(definitions._sets) < 20
+
+
 async def test_each_canister_and_tool_is_translated_once(wire, service, clock, monkeypatch):
     if wire.name == "chat":
         pytest.skip("has a test of its own")

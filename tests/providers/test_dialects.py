@@ -10,6 +10,7 @@ import jsonschema_rs
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from converser.providers.anthropic_dialect import translate_for_anthropic
 from converser.providers.dialects import is_strict, open_top
 from converser.providers.gemini_dialect import translate_for_gemini
 from converser.providers.references import resolve_reference
@@ -84,6 +85,31 @@ def test_an_opened_schema_takes_all_that_the_original_takes(schema, arguments):
     assert not opened.keys() & {"anyOf", "oneOf", "allOf", "$ref", "not"}
     if jsonschema_rs.is_valid(schema, arguments):
         assert jsonschema_rs.is_valid(opened, arguments)
+
+
+PLAIN = LEAVES.filter(lambda leaf: leaf not in (True, {}))
+CLOSED = st.recursive(
+    PLAIN,
+    lambda inner: st.one_of(
+        closed(inner),
+        st.builds(lambda items, least: {"type": "array", "items": items, "minItems": least},
+                  inner, st.integers(0, 2)),
+        st.builds(lambda key, one, two: {key: [one, two]},
+                  st.sampled_from(["anyOf", "oneOf", "allOf"]), inner, inner),
+    ),
+    max_leaves=6,
+)  # fmt: skip
+LEAF = {"type": ["object", "null"], "properties": {"b": {"type": "integer"}}}
+
+
+@settings(max_examples=300, deadline=None)
+@given(schema=closed(CLOSED), arguments=ARGUMENTS)
+def test_answers_for_anthropic_are_not_narrower_where_objects_are_closed(schema, arguments):
+    schema = {**schema, "$defs": {"node": {**LEAF, "additionalProperties": False}}}
+    translated = translate_for_anthropic(schema)
+    assert translated is not None
+    if jsonschema_rs.is_valid(schema, arguments):
+        assert jsonschema_rs.is_valid(translated, arguments)
 
 
 def list_keywords(schema):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar, Union, cast
@@ -27,6 +28,7 @@ from ..searches import read_found
 from ..turns import Transcript
 
 Message = dict[str, Any]
+_SETS_MAX = 8
 OPENING = "…"
 """What stands for the user where the model spoke first, and its service wants the user to."""
 _PLAIN_IDENTIFIER = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -186,25 +188,32 @@ class Translations(Generic[_C]):
 
 
 class Definitions:
-    """Tools in a wire format, in the order in which they are given; each is translated once."""
+    """Tools in a wire format, in the order in which they are given; each is translated once.
+
+    The last few sets are kept, as one model may hold several conversations at once.
+    """
 
     def __init__(self, nativize: Callable[[Invoker], Message]) -> None:
         self._nativize = nativize
-        self._invokers: Mapping[str, Invoker] | None = None
-        self._known: dict[int, tuple[Invoker, Message]] = {}
-        self._tools: list[Message] = []
+        self._sets: deque[tuple[Mapping[str, Invoker], dict[int, Message], list[Message]]]
+        self._sets = deque(maxlen=_SETS_MAX)
 
     def translate(self, invokers: Mapping[str, Invoker]) -> list[Message]:
         """The definitions of a set of tools; the same set gives the same list."""
-        if invokers is not self._invokers:
-            known = self._known
-            self._known = {
-                id(invoker): known.get(id(invoker)) or (invoker, self._nativize(invoker))
-                for invoker in invokers.values()
-            }
-            self._invokers = invokers
-            self._tools = [message for _, message in self._known.values()]
-        return self._tools
+        for known, _, tools in self._sets:
+            if known is invokers:
+                return tools
+        # The tools of a set live as long as it is kept, so that no other has their identity.
+        messages = {id(each): self._define(each) for each in invokers.values()}
+        tools = list(messages.values())
+        self._sets.appendleft((invokers, messages, tools))
+        return tools
+
+    def _define(self, invoker: Invoker) -> Message:
+        for _, messages, _ in self._sets:
+            if (message := messages.get(id(invoker))) is not None:
+                return message
+        return self._nativize(invoker)
 
     def split(
         self, invokers: Mapping[str, Invoker], found: Mapping[str, Invoker]
