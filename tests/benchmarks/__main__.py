@@ -89,7 +89,9 @@ def print_calls(count_of_rounds: int, *, quick: bool) -> None:
 
 def print_imports(starts: int) -> None:
     """What it takes to import us."""
-    print(f"Import, CPU in a fresh interpreter. Target: at most {IMPORT_TARGET:.2f} of mcp")
+    print(
+        f"Import, CPU in a fresh interpreter. Target: at most {IMPORT_TARGET:.2f} of mcp; --help 0.50"
+    )
     taken = imports.compare(starts)
     for title, seconds in taken.items():
         print(f"{title:36}{seconds * 1e3:7.0f} ms   ratio {seconds / taken['mcp']:.2f}")

@@ -18,6 +18,12 @@ IMPORTS: Mapping[str, str] = {
         "import sys\n"
         "assert 'mcp' not in sys.modules, 'mcp was imported'"
     ),
+    "converser --help": (
+        "import contextlib, io\n"
+        "from converser.__main__ import main\n"
+        "with contextlib.redirect_stdout(io.StringIO()):\n"
+        "    assert main(['--help']) == 0"
+    ),
 }
 _PROBE = """
 import time

@@ -6,12 +6,13 @@ from __future__ import annotations
 import json as json_format
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import anyio
 
 from ..configuration import MCPServer
 from ..contents import BlobContent, ImageContent, LinkContent, TextualContent, UnknownContent
+from .completing import complete_tools, offer
 from .judging import Misuse
 from .options import DEFAULTS, AsJSON, Options, find_server
 from .screen import complain, is_terminal, print_json, say, whisper
@@ -22,7 +23,11 @@ if TYPE_CHECKING:
 
 
 def call(
-    target: str, /, *arguments: str, json: AsJSON = False, options: Options = DEFAULTS
+    target: Annotated[str, offer(complete_tools)],
+    /,
+    *arguments: str,
+    json: AsJSON = False,
+    options: Options = DEFAULTS,
 ) -> None:
     """Calls a tool without any model: `converser call weather.get_weather city=Oslo`.
 

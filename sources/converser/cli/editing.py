@@ -17,6 +17,7 @@ from ..configuration.references import has_reference
 from ..exceptions import ConfigurationFailure
 from .documents import Document
 from .judging import Misuse
+from .options import ServerName
 from .screen import complain
 
 
@@ -124,7 +125,7 @@ def _read_pairs(words: Sequence[str], option: str) -> dict[str, str]:
     return {key: value for key, _, value in pairs}
 
 
-def remove(name: str, /, *, place: Place = HERE) -> None:
+def remove(name: ServerName, /, *, place: Place = HERE) -> None:
     """Removes a server from the file that holds it.
 
     Parameters
@@ -138,7 +139,7 @@ def remove(name: str, /, *, place: Place = HERE) -> None:
     complain(f"Removed {name} from {printable(str(document.path))}.", style="green")
 
 
-def enable(name: str, /, *, place: Place = HERE) -> None:
+def enable(name: ServerName, /, *, place: Place = HERE) -> None:
     """Has a server used again.
 
     Parameters
@@ -149,7 +150,7 @@ def enable(name: str, /, *, place: Place = HERE) -> None:
     _switch(name, True, place)
 
 
-def disable(name: str, /, *, place: Place = HERE) -> None:
+def disable(name: ServerName, /, *, place: Place = HERE) -> None:
     """Keeps a server in the file, but does not use it.
 
     Parameters

@@ -12,9 +12,11 @@ from cyclopts import Parameter
 from ..configuration import Configuration, MCPServer, load_configuration
 from ..configuration.mistakes import nearest
 from ..exceptions import ConfigurationFailure
+from .completing import complete_servers, offer
 from .screen import complain
 from .trust import check_trust
 
+ServerName = Annotated[str, offer(complete_servers)]
 AsJSON = Annotated[bool, Parameter(name="--json", negative=(), help="Write JSON, for programs.")]
 
 

@@ -8,6 +8,7 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from contextvars import ContextVar
 from typing import Annotated
 
 from cyclopts import App, CycloptsError, Group, Parameter
@@ -15,35 +16,70 @@ from cyclopts import App, CycloptsError, Group, Parameter
 from .. import __version__
 from .exits import ExitCode
 
-_EPILOGUE = "Exit codes: " + ", ".join(
+_CODES = "Exit codes: " + ", ".join(
     f"{code.value} {code.name.lower().replace('_', ' ')}" for code in ExitCode
 )
+_EXAMPLES = {
+    "": (
+        "converser init",
+        "converser call clock.get_time timezone=Europe/Oslo",
+        'converser ask "What time is it in Oslo?"',
+        "git diff | converser ask --no-tools Review this.",
+        "converser servers add git -- uvx mcp-server-git",
+    ),
+    "ask": (
+        'converser ask "What time is it in Oslo?"',
+        'converser ask --file report.pdf "What is the conclusion?"',
+        "git diff | converser ask --no-tools Review this.",
+        "converser ask --continue And in Tokyo?",
+    ),
+    "call": (
+        "converser call clock.get_time timezone=Europe/Oslo",
+        """converser call clock.count_days '{"start": "2026-01-01", "end": "2026-12-24"}'""",
+        "converser call clock.get_time --json",
+    ),
+    "chat": ("converser chat", "converser chat --model ollama:qwen3 --server clock"),
+    "completion": ("converser completion --install", "converser completion zsh > _converser"),
+    "doctor": ("converser doctor", "converser doctor --json"),
+    "init": ("converser init", "converser init --user"),
+    "lock": ("converser lock", "converser lock --check"),
+    "stubs": ("converser stubs clock --output clock_tools.py",),
+    "tools": (
+        "converser tools",
+        "converser tools clock",
+        "converser tools clock.get_time",
+        "converser tools --json",
+    ),
+}
 _TALKS = Group("Conversations", sort_key=1)
 _TOOLS = Group("Servers and tools", sort_key=2)
 _SETUP = Group("Setting up", sort_key=3)
+_OPTIONS = Group("Options", sort_key=4)
 
 app = App(
     name="converser",
     help="Look at the tools of MCP servers, call them, and write typed stubs for them.",
-    help_epilogue=_EPILOGUE,
     version=__version__,
     version_flags="--version",
     help_format="plaintext",
+    help_formatter="default" if sys.stdout.isatty() else "plain",
+    group_parameters=_OPTIONS,
     default_parameter=Parameter(show_default=False, negative=()),
 )
 
 
-def _register(group: Group, room: str, name: str, words: str, examples: str = "") -> None:
+def _teach(name: str) -> str:
+    """What stands below the help of a command."""
+    lines = [f"  {example}" for example in _EXAMPLES.get(name, ())]
+    return "\n".join(("Examples:", *lines)) if lines else ""
+
+
+def _register(group: Group, room: str, name: str, words: str) -> None:
     """Adds a command by the path of its function, which is imported only when it is used."""
-    if room.endswith(":app"):  # It has commands of its own, and its own examples.
-        app.command(f"converser.cli.{room}", name=name, help=words, group=group)
-        return
+    settings = {} if room.endswith(":app") else {"help_epilogue": _teach(name)}
+    place = len([*app])
     app.command(
-        f"converser.cli.{room}",
-        name=name,
-        help=words,
-        group=group,
-        help_epilogue=f"Examples:\n{examples}" if examples else "",
+        f"converser.cli.{room}", name=name, help=words, group=group, sort_key=place, **settings
     )
 
 
@@ -59,13 +95,27 @@ _register(_TOOLS, "tools:tools", "tools", "List the tools of one server, or of a
 _register(_TOOLS, "calls:call", "call", "Call a tool without any model.")
 _register(_TOOLS, "locking:lock", "lock", "Write down the tools of all servers, or check them.")
 _register(_TOOLS, "stubs:stubs", "stubs", "Write a Python module with typed access to a server.")
+_register(
+    _SETUP, "beginning:init", "init", "Write a converser.toml with a server that works at once."
+)
 _register(_SETUP, "doctor:doctor", "doctor", "Find out what is wrong, and what to do about it.")
+_register(
+    _SETUP, "completing:completion", "completion", "Complete commands and names in your shell."
+)
+for _flag in ("--help", "--version"):
+    app[_flag].group = _OPTIONS
+app.help_epilogue = f"{_teach('')}\n\n{_CODES}"
+_rest: ContextVar[tuple[str, ...]] = ContextVar("rest", default=())
 
 
 def run(arguments: Sequence[str]) -> int:
     """Runs one command; whatever happens becomes an exit code and a message for people."""
+    # What follows -- belongs to the command; some versions of cyclopts would lose the -- on the way.
+    words = list(arguments)
+    end = words.index("--") if "--" in words else len(words)
+    _rest.set(tuple(words[end:]))
     try:
-        code = app.meta(arguments, exit_on_error=False, result_action="return_value")
+        code = app.meta(words[:end], exit_on_error=False, result_action="return_value")
     except CycloptsError:  # it has printed itself
         return ExitCode.USAGE
     return code or ExitCode.SUCCESS
@@ -88,7 +138,8 @@ def _launch(
 
         speak_up()
     try:
-        code: int | None = app(tokens, exit_on_error=False, result_action="return_value")
+        words = (*tokens, *_rest.get())
+        code: int | None = app(words, exit_on_error=False, result_action="return_value")
         sys.stdout.flush()
     except CycloptsError:
         raise

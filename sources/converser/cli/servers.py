@@ -13,7 +13,7 @@ from cyclopts import App, Parameter
 
 from .exits import ExitCode
 from .judging import judge
-from .options import DEFAULTS, AsJSON, Options
+from .options import DEFAULTS, AsJSON, Options, ServerName
 from .rosters import choose_servers, create_roster
 from .screen import build_table, complain, is_terminal, print_rows, say, squeeze
 
@@ -35,7 +35,13 @@ app = App(name="servers", help_epilogue=_EXAMPLES)
 def _register(room: str, name: str, words: str, *examples: str) -> None:
     lines = [f"  converser servers {name} {example}".rstrip() for example in examples]
     epilogue = "\n".join(("Examples:", *lines))
-    app.command(f"converser.cli.{room}", name=name, help=words, help_epilogue=epilogue)
+    app.command(
+        f"converser.cli.{room}",
+        name=name,
+        help=words,
+        help_epilogue=epilogue,
+        sort_key=len([*app]),
+    )
 
 
 _register(
@@ -82,7 +88,7 @@ def servers(
     _complain_of(surveys.values())
 
 
-def try_(*names: str, options: Options = DEFAULTS) -> int:
+def try_(*names: ServerName, options: Options = DEFAULTS) -> int:
     """Connects to servers, and tells what comes of it; the exit code says whether all is well.
 
     Parameters

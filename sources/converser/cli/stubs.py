@@ -10,11 +10,13 @@ import anyio
 
 from ..configuration import MCPServer
 from .judging import Misuse
-from .options import DEFAULTS, Options, find_server
+from .options import DEFAULTS, Options, ServerName, find_server
 from .screen import remark
 
 
-def stubs(server: str, /, *, output: Path | None = None, options: Options = DEFAULTS) -> None:
+def stubs(
+    server: ServerName, /, *, output: Path | None = None, options: Options = DEFAULTS
+) -> None:
     """Writes a Python module with typed access to the tools of a server.
 
     Parameters

@@ -6,12 +6,13 @@ from __future__ import annotations
 import json as json_format
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import anyio
 
 from ..configuration import MCPServer
 from ..exceptions import ConverserFailure
+from .completing import complete_tools, offer
 from .exits import ExitCode
 from .judging import judge
 from .options import DEFAULTS, AsJSON, Options
@@ -35,7 +36,7 @@ class _Findings:
 
 
 def tools(
-    server: str | None = None,
+    server: Annotated[str | None, offer(complete_tools)] = None,
     tool: str | None = None,
     /,
     *,
