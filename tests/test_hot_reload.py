@@ -161,3 +161,15 @@ async def test_calls_of_one_turn_run_while_its_tools_change() -> None:
         part = results[number * len(turn) : (number + 1) * len(turn)]
         outcomes = {result.outcome.value for result in part}
         assert outcomes == ({"success"} if "old" in before else {"success", "invalid"})
+
+
+async def test_a_subscription_that_ends_is_renewed_and_nothing_is_missed() -> None:
+    client = converser.StdioMCPClient(processes.raw_command("fickle"))
+    with anyio.fail_after(30):
+        async with await converser.discover_mcp_tools(client, "fickle") as ensemble:
+            watch = Watch(ensemble)
+            change = await watch.wait()
+            assert client.protocol_version == "2026-07-28"
+            assert list(ensemble.invokers) == ["flip", "new", "work"]
+            watch.close()
+    assert (change.added, change.removed, change.changed) == (("new",), ("old",), ("work",))

@@ -95,6 +95,15 @@ async def test_a_login_sees_the_answers_of_its_own_server_as_they_are() -> None:
             assert login.answers == [(400, '{"error": "invalid_grant"}')]
 
 
+async def test_a_login_whose_server_is_away_hears_of_it_and_ends_nothing() -> None:
+    with processes.serve_awkward("http") as server, anyio.fail_after(30):
+        login = Login("http://127.0.0.1:9/token")
+        client = converser.HttpMCPClient(server.url, auth=login)
+        async with await converser.discover_mcp_tools(client, "signed") as ensemble:
+            assert (await ensemble.access_invoker("echo")({"text": "x"})).text == "x"
+    assert [status for status, _ in login.answers] == [503]
+
+
 class Person:
     """Visits the page of an authorization server, takes a while, and agrees or does not."""
 

@@ -20,6 +20,7 @@ from converser.mcp.base import SessionClient
 from converser.mcp.connection import Patience
 from converser.mcp.sessions import Way
 from converser.mcp.states import TRANSITIONS, ConnectionState, is_legal
+from tests.servers import processes
 from tests.servers.awkward import create_awkward_server
 
 pytestmark = pytest.mark.anyio
@@ -192,3 +193,30 @@ async def test_a_lost_server_comes_back_by_itself_and_its_tools_are_compared() -
     changes = [e for e in events if isinstance(e, converser.ToolsChanged)]
     assert states == ["reconnecting", "connected", "disconnected"]
     assert changes[0].added == changes[1].removed == ("grown_1",)
+
+
+async def test_a_server_that_ends_again_and_again_is_given_up_until_it_is_wanted() -> None:
+    client = converser.StdioMCPClient(processes.raw_command("mayfly"), reconnect_attempts=2)
+    states: list[str] = []
+    failed = anyio.Event()
+
+    async def list_again() -> None:
+        await client.list_tools()
+
+    def hear(state: str, _: str) -> None:
+        states.append(state)
+        if state == "failed":
+            failed.set()
+
+    client.watch(on_tools=list_again, on_state=hear)
+    with anyio.fail_after(DEADLINE):
+        await client.connect()
+        await client.list_tools()
+        await failed.wait()
+        assert states == ["pending", *["connected", "reconnecting"] * 2, "connected", "failed"]
+        assert client.failure is not None
+        assert "closed the connection" in str(client.failure)
+        assert client.failure.remedy
+        await client.connect()
+        assert states[7:] == ["pending", "connected"]
+        await client.disconnect()

@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, cast
 
+import anyio
 import mcp_types as wire
 import pytest
 
+import converser
 from converser import Elicitation, ElicitationAnswer
 from converser.mcp.handlers import adapt_elicitation
+from tests.servers import processes
 
 pytestmark = pytest.mark.anyio
 
@@ -60,3 +64,35 @@ async def test_a_form_that_is_none_has_no_defaults(form: dict[str, Any]) -> None
 async def test_who_does_not_accept_says_nothing_else(action: Any) -> None:
     heard = await ask(ElicitationAnswer(action=action, values={"name": "Grace"}), FORM)
     assert (heard.action, heard.content) == (action, None)
+
+
+@pytest.mark.parametrize(
+    ("question", "code"),
+    [
+        ({"method": "elicitation/create", "params": {"message": 3}}, wire.INVALID_PARAMS),
+        ({"method": "elicitation/create", "params": {"message": "x"}}, wire.INVALID_PARAMS),
+        ({"method": "sampling/createMessage", "params": {}}, wire.INVALID_PARAMS),
+        ({"method": "roots/list"}, wire.INVALID_REQUEST),
+        ({"method": "what/ever", "params": {"a": 1}}, wire.METHOD_NOT_FOUND),
+        (
+            {
+                "method": "elicitation/create",
+                "params": {"message": "x", "requestedSchema": {"type": "object", "properties": {}}},
+            },
+            wire.INTERNAL_ERROR,  # since the handler below fails
+        ),
+    ],
+)
+async def test_a_question_that_cannot_be_answered_is_refused_and_the_call_goes_on(
+    question: dict[str, Any], code: int
+) -> None:
+    async def fail(_: Elicitation) -> ElicitationAnswer:
+        raise RuntimeError("a bug of the application")
+
+    client = converser.StdioMCPClient(processes.raw_command("rude"), elicit=fail)
+    with anyio.fail_after(30):
+        async with await converser.discover_mcp_tools(client, "rude") as ensemble:
+            answer = json.loads((await ensemble.access_invoker("good")(question)).text)
+    assert answer["id"] == "mine"
+    assert answer["error"]["code"] == code
+    assert "a bug" not in answer["error"]["message"]

@@ -8,7 +8,9 @@ that lists it, whatever else is wrong.
 from __future__ import annotations
 
 import json
+import os
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -200,6 +202,42 @@ class Changing(Scenario):
         return {"content": [{"type": "text", "text": f"{name} {json.dumps(arguments)}"}]}
 
 
+class Fickle(Changing):
+    """Of the new era; it ends the first subscription at once, and changes its tools meanwhile."""
+
+    listens = 0
+
+    def answer(self, method: str, parameters: JSON) -> JSON | None:
+        cache = {"resultType": "complete", "ttlMs": 0, "cacheScope": "public"}
+        if method == "server/discover":
+            capabilities = {"tools": {"listChanged": True}}
+            return {"supportedVersions": ["2026-07-28"], "capabilities": capabilities, **cache}
+        if method == "subscriptions/listen":
+            self.listens += 1
+            if self.listens > 1:
+                raise _NoAnswer
+            self.is_flipped = True
+            return {"resultType": "complete"}
+        answer = super().answer(method, parameters)
+        return answer if answer is None else {**answer, **cache}
+
+
+class Mayfly(Scenario):
+    """It ends as soon as it has told its tools."""
+
+    def list_tools(self, cursor: str | None) -> JSON:
+        threading.Timer(0.05, os._exit, (3,)).start()
+        return super().list_tools(cursor)
+
+
+class Rude(Scenario):
+    """`good` asks back whatever it is told to, and tells the answer."""
+
+    def call_tool(self, name: str, arguments: JSON) -> JSON:
+        print(json.dumps({"jsonrpc": "2.0", "id": "mine", **arguments}), flush=True)
+        return {"content": [{"type": "text", "text": sys.stdin.readline()}]}
+
+
 class Deaf(Scenario):
     """Nothing is ever answered, not even the handshake."""
 
@@ -228,6 +266,9 @@ SCENARIOS: dict[str, Callable[[], Scenario]] = {
     "reticent": Reticent,
     "touchy": Touchy,
     "changing": Changing,
+    "fickle": Fickle,
+    "mayfly": Mayfly,
+    "rude": Rude,
     "deaf": Deaf,
 }
 

@@ -53,9 +53,9 @@ class ChangeSignal:
             return
         pause = _PAUSE
         while True:
+            begun = anyio.current_time()
             try:
                 async with listen(session, tools_list_changed=True) as subscription:
-                    pause = _PAUSE
                     async for _ in subscription:
                         self.hint()
             except ListenNotSupportedError:
@@ -65,6 +65,8 @@ class ChangeSignal:
                     return
             except SubscriptionLost:
                 pass
+            if anyio.current_time() - begun > _PAUSE_MAX:
+                pause = _PAUSE
             await anyio.sleep(pause)
             pause = min(_PAUSE_MAX, pause * 2)
             self.hint()  # what changed meanwhile, nobody told us

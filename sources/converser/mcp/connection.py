@@ -20,6 +20,7 @@ import anyio
 from anyio.to_thread import run_sync
 from mcp.client.session import ClientSession
 from mcp.shared.exceptions import MCPError
+from mcp_types import CONNECTION_CLOSED
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from ..tasks import spawn
@@ -161,6 +162,7 @@ class Connection:
             return
         if time.monotonic() - self._life.since > _LASTING:
             self._strikes = 0
+        self.failure = self._life.failure or MCPError(CONNECTION_CLOSED, "Connection closed")
         if self._strikes >= self._patience.attempts:
             self._part(ConnectionState.FAILED)
             return

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The keeper of a server's process, by itself: whoever ends, the whole tree ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from converser.mcp.stdio import keeper
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there, the SDK keeps processes")
+PATIENCE = 20.0
+TREE = """
+import os, signal, sys, time
+if {stubborn}:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+pids = [os.getpid()]
+reading, writing = os.pipe()
+if (child := os.fork()) == 0:
+    os.setsid()
+    if (grandchild := os.fork()) == 0:
+        os.write(writing, b"x")
+        time.sleep(600)
+    os.write(writing, str(grandchild).encode())
+    os._exit(0)
+os.waitpid(child, 0)
+grandchild = os.read(reading, 50).replace(b"x", b"").decode()
+print(os.getpid(), grandchild, flush=True)
+{then}
+"""
+
+
+@contextmanager
+def kept(then: str, *, stubborn: bool = False) -> Generator[tuple[subprocess.Popen[str], int]]:
+    """A keeper, and the end of its lifeline that we hold."""
+    reading, lifeline = os.pipe()
+    script = TREE.format(then=then, stubborn=stubborn)
+    command = [sys.executable, keeper.__file__, str(reading), sys.executable, "-c", script]
+    with subprocess.Popen(
+        command, pass_fds=(reading,), stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True
+    ) as process:
+        os.close(reading)
+        try:
+            yield process, lifeline
+        finally:
+            process.kill()
+
+
+def read_pids(process: subprocess.Popen[str]) -> list[int]:
+    assert process.stdout is not None
+    return [int(pid) for pid in process.stdout.readline().split()]
+
+
+def wait_until_gone(pids: list[int]) -> None:
+    end = time.monotonic() + PATIENCE
+    while any(Path(f"/proc/{pid}").exists() for pid in pids):
+        assert time.monotonic() < end, "some of the tree is still there"
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("stubborn", [False, True])
+def test_the_tree_ends_with_us(stubborn: bool) -> None:
+    with kept("time.sleep(600)", stubborn=stubborn) as (process, lifeline):
+        pids = read_pids(process)
+        assert len(pids) == 2
+        os.close(lifeline)
+        assert process.wait(PATIENCE) == 143
+        wait_until_gone(pids)
+
+
+@pytest.mark.parametrize(
+    ("end", "code"),
+    [("sys.exit(7)", 7), ("os.kill(os.getpid(), signal.SIGKILL)", 137), ("sys.exit(0)", 0)],
+)
+def test_the_tree_ends_with_the_server_whose_code_is_told(end: str, code: int) -> None:
+    with kept(end) as (process, lifeline):
+        pids = read_pids(process)
+        assert process.wait(PATIENCE) == code
+        wait_until_gone(pids)
+        os.close(lifeline)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_the_tree_ends_at_a_signal(number: signal.Signals) -> None:
+    with kept("time.sleep(600)") as (process, lifeline):
+        pids = read_pids(process)
+        process.send_signal(number)
+        assert process.wait(PATIENCE) == 143
+        wait_until_gone(pids)
+        os.close(lifeline)
+
+
+def test_a_program_that_is_not_there_is_told() -> None:
+    reading, lifeline = os.pipe()
+    ended = subprocess.run(
+        [sys.executable, keeper.__file__, str(reading), "/no/such/program"],
+        pass_fds=(reading,),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    os.close(reading)
+    os.close(lifeline)
+    assert ended.returncode == 127
+    assert "No such file" in ended.stderr
