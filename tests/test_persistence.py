@@ -274,7 +274,7 @@ def test_a_fork_has_the_beginning_and_goes_its_own_way(store):
 @pytest.mark.parametrize(("at", "why"), [(2, "between a call"), (5, "from 0 to 4"), (-1, "from 0")])
 def test_a_fork_that_would_make_no_sense_is_refused(store, at, why):
     conversation = store.create([user("x"), CALL, RESULT, assistant("y")])
-    with pytest.raises(PersistenceFailure, match=why):
+    with pytest.raises(converser.ConfigurationFailure, match=why):
         conversation.fork(at)
 
 

@@ -16,7 +16,7 @@ from absence import Absential, absent, is_absent
 
 from ..canisters import Canister
 from ..collecting import ease_collector
-from ..exceptions import ConverserFailure, PersistenceFailure
+from ..exceptions import ConfigurationFailure, ConverserFailure, PersistenceFailure
 from ..hygiene import clean_text
 from .files import explain, raise_folder, write_new
 from .journal import Entry, Journal, split
@@ -207,12 +207,12 @@ class StoredConversation:
     def _check_fork(self, lines: Sequence[dict[str, Any]], length: int) -> None:
         """Refuses to fork where there is nothing, or between a call and its result."""
         if not 0 <= length <= len(lines):
-            raise PersistenceFailure(
+            raise ConfigurationFailure(
                 f"Conversation {self.identifier} cannot be forked at {length}.",
                 remedy=f"It has {len(lines)} canisters: give a number from 0 to {len(lines)}.",
             )
         if is_call_open(lines, length):
-            raise PersistenceFailure(
+            raise ConfigurationFailure(
                 f"Conversation {self.identifier} cannot be forked at {length}, between a call and"
                 " its result.",
                 remedy="Give a number before that call, or after its result.",

@@ -94,8 +94,11 @@ def hold_lock(path: Path) -> Generator[None]:
 
 def make_folder(path: Path) -> None:
     """Makes a folder for its user alone, where there is none yet."""
+    if path.is_dir():
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     path.mkdir(mode=0o700, exist_ok=True)
+    _sync_folder(path.parent)
 
 
 def write_whole(path: Path, data: bytes) -> None:
