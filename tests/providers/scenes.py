@@ -19,6 +19,13 @@ from tests.providers.wires import AnthropicWire
 
 WIRES = {wire.name: wire for wire in (AnthropicWire(), ResponsesWire(), ChatWire(), GoogleWire())}
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+CLOSED = {
+    "type": "object",
+    "properties": {"a": {"type": "string"}},
+    "required": ["a"],
+    "additionalProperties": False,
+}
+"""A schema that strict modes take as it is."""
 OSLO = ("call_1", "time", {"city": "Oslo"})
 ROME = ("call_2", "time", {"city": "Rome"})
 PICTURE = b"\x89PNG picture"

@@ -12,19 +12,13 @@ from converser.replies import Limits
 from converser.turns import Transcript
 from tests.conversations import converse
 from tests.providers.openai_wires import ChatWire, ResponsesWire
-from tests.providers.scenes import OSLO, Stage, make_clock, make_tools
+from tests.providers.scenes import CLOSED, OSLO, Stage, make_clock, make_tools
 from tests.providers.wires import THOUGHT
 
 pytest.importorskip("openai", reason="needs the extra 'openai'")
 pytestmark = pytest.mark.anyio
 WIRE = ChatWire()
 PICTURE = ImageContent(data=b"png", mimetype="image/png")
-CLOSED = {
-    "type": "object",
-    "properties": {"a": {"type": "string"}},
-    "required": ["a"],
-    "additionalProperties": False,
-}
 
 
 @pytest.fixture

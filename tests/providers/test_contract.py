@@ -4,23 +4,18 @@
 from __future__ import annotations
 
 import base64
-import json
 
 import anyio
 import anyio.to_thread
 import pytest
 
 from converser.canisters import (
-    AssistantCanister,
-    InvocationCanister,
     ResultCanister,
     Usage,
-    assistant,
     supervisor,
     user,
 )
 from converser.codec import dump_canister, load_canister
-from converser.contents import TextualContent
 from converser.events import TextDelta, ThoughtDelta
 from converser.exceptions import ModelFailure
 from converser.outcomes import Outcome
@@ -52,15 +47,6 @@ def wire(request):
 def service(wire):
     with Stage(wire, "model-1-large", "unrelated") as service:
         yield service
-
-
-def make_call(identifier):
-    return InvocationCanister(identifier=identifier, name="time", arguments={"city": "Oslo"})
-
-
-def make_result(identifier, text):
-    contents = (TextualContent(text=text),)
-    return ResultCanister(invocation_identifier=identifier, contents=contents)
 
 
 @pytest.fixture
@@ -268,111 +254,12 @@ async def test_a_broken_stream_runs_nothing_and_can_be_tried_again(wire, service
     assert wire.words(service.bodies[1]) == ["The time?"]
 
 
-async def test_a_conversation_that_was_broken_off_is_healed_on_the_wire(wire, service):
-    """As after the end of a program: a call without a result; and a result twice, or without a call."""
-    done, lost = make_call("done"), make_call("lost")
-    service.will_answer("Well.")
-    await ask(
-        wire,
-        service,
-        [
-            user("The time?"),
-            done,
-            lost,
-            make_result("done", "12:00"),
-            make_result("done", "13:00"),
-            make_result("stray", "14:00"),
-            user("And?"),
-        ],
-    )
-    (body,) = service.bodies
-    assert [identifier for identifier, _, _ in wire.calls(body)] == ["done", "lost"]
-    (first, words), (second, gap) = wire.results(body)
-    assert (first, second) == ("done", "lost")
-    assert "12:00" in words
-    assert "not known" in gap
-
-
-async def test_the_same_identifier_in_a_later_question_gets_another(wire, service, clock):
-    transcript = Transcript([user("The time?")])
-    async with wire.access(service) as model:
-        for _ in range(2):
-            service.will_answer(calls=[OSLO])
-            service.will_answer("Noon.")
-            await converse(model, transcript, ensembles=[clock[0]])
-            transcript.append(user("And now?"))
-    calls = [identifier for identifier, _, _ in wire.calls(service.bodies[-1])]
-    assert calls == [identifier for identifier, _ in wire.results(service.bodies[-1])]
-    assert len(set(calls)) == 2
-
-
-async def test_halves_of_characters_never_reach_the_wire(wire, service):
-    half = "\ud83d"
-    invocation = InvocationCanister(identifier="c", name="time", arguments={f"a{half}": [half]})
-    service.will_answer("Well.")
-    await ask(
-        wire,
-        service,
-        [
-            supervisor(f"Be {half}."),
-            user(f"Say {half}"),
-            AssistantCanister(contents=user(half).contents),
-            invocation,
-            make_result("c", f"It said {half}."),
-        ],
-    )
-    (body,) = service.bodies
-    assert "\ufffd" in wire.results(body)[0][1] or "ufffd" in wire.results(body)[0][1]
-    assert wire.instructions(body) == ["Be \ufffd."]
-    json.dumps(body, ensure_ascii=False).encode()
-
-
-async def test_a_conversation_that_the_model_began_is_no_obstacle(wire, service):
-    service.will_answer("Well.")
-    await ask(wire, service, [assistant("Good day!"), user("Hello")])
-    words = wire.words(service.bodies[0])
-    assert words[-2:] == ["Good day!", "Hello"]
-
-
-async def test_where_there_is_nothing_to_answer_it_says_so_or_lets_the_model_speak(wire, service):
-    if wire.name in ("responses", "chat"):
-        service.will_answer("Well.")
-        assert (await ask(wire, service, [supervisor("Be brief.")])).text == "Well."
-        return
-    with pytest.raises(ModelFailure, match="nothing to answer"):
-        await ask(wire, service, [supervisor("Be brief.")])
-    assert service.bodies == []
-
-
 async def test_controls_and_extras_are_sent(wire, service):
     service.will_answer("Yes.")
     controls = Controls(temperature=0.5, tokens_max=99, extras=wire.extras)
     await ask(wire, service, controls=controls)
     assert wire.controls(service.bodies[0]) == (0.5, 99)
     assert wire.extras.items() <= service.bodies[0].items()
-
-
-async def test_an_empty_answer_is_no_obstacle(wire, service):
-    service.will_answer("")
-    service.will_answer("Yes.")
-    transcript = Transcript([user("Hm")])
-    async with wire.access(service) as model:
-        assert isinstance((await converse(model, transcript))[0], AssistantCanister)
-        transcript.append(user("Well?"))
-        assert (await converse(model, transcript)).text == "Yes."
-
-
-async def test_thinking_that_nothing_came_of_is_no_obstacle(wire, service):
-    service.will_answer(thought=True, stop="length")
-    service.will_answer("Yes.")
-    transcript = Transcript([user("Hm")])
-    async with wire.access(service) as model:
-        assert (await converse(model, transcript)).reason is StopReason.TRUNCATED
-        transcript.append(user("Well?"))
-        assert (await converse(model, transcript)).text == "Yes."
-    assert wire.words(service.bodies[1]) == ["Hm", "Well?"]
-    if wire.name in ("anthropic", "responses"):
-        assert wire.thoughts(service.bodies[1]) == []
 
 
 async def test_cancelling_ends_the_request_on_the_server(wire, service):

@@ -11,17 +11,11 @@ from converser.exceptions import ModelFailure
 from converser.models import access_model
 from converser.replies import StopReason
 from tests.providers.openai_wires import ResponsesWire
-from tests.providers.scenes import Stage, make_tools
+from tests.providers.scenes import CLOSED, Stage, make_tools
 
 pytest.importorskip("openai", reason="needs the extra 'openai'")
 pytestmark = pytest.mark.anyio
 WIRE = ResponsesWire()
-CLOSED = {
-    "type": "object",
-    "properties": {"a": {"type": "string"}},
-    "required": ["a"],
-    "additionalProperties": False,
-}
 
 
 @pytest.fixture

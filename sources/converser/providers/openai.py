@@ -36,7 +36,9 @@ from ..turns import Capabilities, Provider, Transcript, TurnCompleted, TurnItem,
 from .chat import URL_VARIABLE, ChatClient, ChatCompleted
 from .dialects import is_strict, open_top
 from .streaming import Concessions
-from .translations import Definitions, Message, heal, recall
+from .translations import Definitions, heal, recall
+
+Message = dict[str, Any]
 
 TOOLS_MAX = 128
 """How many tools OpenAI takes; compatible servers have no such limit."""
