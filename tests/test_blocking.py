@@ -15,7 +15,12 @@ from converser import blocking
 from converser.canisters import user
 from converser.ensembles import Ensemble
 from converser.events import InvocationStarted, ReplyCompleted, TextDelta
-from converser.exceptions import MCPConnectionFailure, ModelFailure, ToolExecutionFailure
+from converser.exceptions import (
+    ConverserFailure,
+    MCPConnectionFailure,
+    ModelFailure,
+    ToolExecutionFailure,
+)
 from converser.mcp.clients import InProcessMCPClient, StdioMCPClient
 from converser.models import Model
 from converser.outcomes import Outcome
@@ -174,3 +179,10 @@ print(blocking.call(far.access_invoker("echo"), {{"text": "hi"}}).text)
         check=False,
     )
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "hi\n", "")
+
+
+def test_a_portal_that_is_closed_says_so_with_the_remedy():
+    with blocking.open_portal() as portal:
+        assert portal.converse(ScriptedModel(["Hi."]), [user("Hello")]).text == "Hi."
+    with pytest.raises(ConverserFailure, match=r"cannot be used.*open_portal"):
+        portal.converse(ScriptedModel(["Hi."]), [user("Hello")])

@@ -241,3 +241,11 @@ async def test_whatever_the_result_it_is_sent_within_the_budget_and_nothing_is_l
     assert len(seen.text) + len(seen.error or "") <= LIMIT
     words = [part.text for part in parts] + ([] if error is None else [error])
     assert await read_all(view, re.search(r"handle \"(\S+)\"", seen.text)[1]) == "\n".join(words)
+
+
+def test_a_result_has_one_handle_for_its_words_and_its_images():
+    contents = (TextualContent(text="x" * 5000), ImageContent(data=b"p", mimetype="image/png"))
+    canister = ResultCanister(invocation_identifier="i", contents=contents)
+    view = digest(canister, vision=False)
+    handles = set(re.findall(r"result-\w+", view[0].text))
+    assert handles == {f"result-{canister.identifier[:8]}"}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import atexit
 import threading
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
-from concurrent.futures import wait
+from concurrent.futures import Future, wait
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
@@ -20,6 +20,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from .canisters import Canister
 from .ensembles import Ensemble, EnsembleConfiguration
 from .events import Event
+from .exceptions import ConverserFailure
 from .immutables import EMPTY
 from .invokers import NO_CONTEXT, Context, InvocationResult, Invoker
 from .models import Model
@@ -52,15 +53,24 @@ class Portal:
         """Runs any async function there, and waits; interrupted, it cancels and awaits its end."""
         errand = _Errand(lambda: function(*args, **options))
         try:
-            future = self._portal.start_task_soon(errand.perform)
+            future = self._start(errand.perform)
             while not wait([future], timeout=_GLANCE).done:
                 pass
         except BaseException:  # An interrupt may come at any of these lines.
-            with suppress(RuntimeError):  # The portal is closed, so that nothing runs.
-                wait([self._portal.start_task_soon(errand.stop)], timeout=_PARTING)
+            with suppress(ConverserFailure):  # The portal is closed, so that nothing runs.
+                wait([self._start(errand.stop)], timeout=_PARTING)
             raise
         future.result()
         return errand.results[0]
+
+    def _start(self, function: Callable[[], Awaitable[None]]) -> Future[None]:
+        try:
+            return self._portal.start_task_soon(function)
+        except RuntimeError as failure:
+            raise ConverserFailure(
+                f"This portal cannot be used: {failure}.",
+                remedy="Open another one, blocking.open_portal(); within async code, await instead.",
+            ) from failure
 
     def converse(
         self, model: Model, canisters: Iterable[Canister] | Transcript, **options: Any

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from .canisters import (
     AssistantCanister,
@@ -41,7 +41,7 @@ def purify_canister(canister: Canister) -> Canister:
     """A canister as services take it; the same one where nothing is amiss, as nearly always."""
     match canister:
         case InvocationCanister():
-            return _change(canister, ("name", "arguments"))
+            return cast("Canister", _change(canister, ("name", "arguments")))
         case UnknownCanister():
             return canister
         case _:
@@ -50,15 +50,17 @@ def purify_canister(canister: Canister) -> Canister:
     if any(a is not b for a, b in zip(contents, canister.contents, strict=True)):
         canister = replace(canister, contents=contents)
     if isinstance(canister, ResultCanister):
-        return _change(canister, ("error", "structured"))
-    return _change(canister, ("extras",)) if isinstance(canister, AssistantCanister) else canister
+        return cast("Canister", _change(canister, ("error", "structured")))
+    if isinstance(canister, AssistantCanister):
+        return cast("Canister", _change(canister, ("extras",)))
+    return canister
 
 
 def _purify_content(content: Content) -> Content:
     if isinstance(content, TextualContent):
-        return _change(content, ("text",))
+        return cast("Content", _change(content, ("text",)))
     if isinstance(content, LinkContent):
-        return _change(content, ("uri", "name", "title"))
+        return cast("Content", _change(content, ("uri", "name", "title")))
     if isinstance(content, BlobContent) and (text := content.text) is not None:
         pure = purify(text)
         return content if pure is text else replace(content, data=pure.encode(), encoding="utf-8")

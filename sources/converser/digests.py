@@ -72,7 +72,7 @@ class Digest(Transcript):
         self._characters = None
         if budget is not None:
             self._characters = max(budget, RESULT_BUDGET_MIN) * CHARACTERS_PER_TOKEN
-        self._handles: set[str] = set()
+        self._handles: dict[str, str] = {}
         self._texts: dict[str, ResultCanister] = {}
         self._excesses: set[str] = set()
         self.vision = vision
@@ -218,10 +218,10 @@ class Digest(Transcript):
     def _claim_handle(self, canister: Canister) -> str:
         """A short name for a canister, which depends only on it and those before it."""
         kind = "result" if isinstance(canister, ResultCanister) else "message"
-        handle = f"{kind}-{canister.identifier[:8]}"
-        if handle in self._handles:
-            handle = f"{kind}-{canister.identifier}"
-        self._handles.add(handle)
+        identifier = canister.identifier
+        handle = f"{kind}-{identifier[:8]}"
+        if self._handles.setdefault(handle, identifier) != identifier:
+            handle = f"{kind}-{identifier}"
         return handle
 
 
