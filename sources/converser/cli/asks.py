@@ -15,6 +15,7 @@ from cyclopts import Parameter
 from ..canisters import Canister, user
 from ..events import InvocationCompleted
 from ..replies import StopReason
+from .conversing.terminals import hush
 from .exits import ExitCode
 from .judging import Misuse
 from .options import TALK_DEFAULTS, TalkOptions
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from .conversing.keeping import KeptTranscript
     from .conversing.questions import Questioner
 
-_SHORTFALLS = {
+SHORTFALLS = {
     StopReason.TRUNCATED: "The answer was cut off at the model's limit on tokens.",
     StopReason.FILTERED: "The provider withheld the answer, or a part of it.",
     StopReason.TURNS_LIMIT: "The model was stopped after too many turns.",
@@ -90,7 +91,9 @@ def ask(
         The words; without any, what is piped in is the question.
     """
     canisters = _gather(question, own.file)
-    return anyio.run(_ask, options.load(), options, own, canisters)
+    configuration = options.load()
+    with hush():
+        return anyio.run(_ask, configuration, options, own, canisters)
 
 
 def _gather(question: Sequence[str], files: Sequence[Path]) -> list[Canister]:
@@ -224,7 +227,7 @@ def _write_json(canisters: Sequence[Canister]) -> None:
 
 
 def _judge(reply: Reply, approvals: Approvals, display: Display) -> int:
-    if (words := _SHORTFALLS.get(reply.reason)) is not None:
+    if (words := SHORTFALLS.get(reply.reason)) is not None:
         display.tell(words, "yellow")
         return ExitCode.INCOMPLETE
     if approvals.unasked:

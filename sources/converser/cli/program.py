@@ -38,7 +38,11 @@ _EXAMPLES = {
         """converser call clock.count_days '{"start": "2026-01-01", "end": "2026-12-24"}'""",
         "converser call clock.get_time --json",
     ),
-    "chat": ("converser chat", "converser chat --model ollama:qwen3 --server clock"),
+    "chat": (
+        "converser",
+        "converser chat --model ollama:qwen3 --server clock",
+        "converser chat --continue",
+    ),
     "completion": ("converser completion --install", "converser completion zsh > _converser"),
     "doctor": ("converser doctor", "converser doctor --json"),
     "init": ("converser init", "converser init --user"),
@@ -58,7 +62,7 @@ _OPTIONS = Group("Options", sort_key=4)
 
 app = App(
     name="converser",
-    help="Look at the tools of MCP servers, call them, and write typed stubs for them.",
+    help="Talk with models that use the tools of your MCP servers; look at these tools, and call them.",
     version=__version__,
     version_flags="--version",
     help_format="plaintext",
@@ -83,6 +87,7 @@ def _register(group: Group, room: str, name: str, words: str) -> None:
     )
 
 
+_register(_TALKS, "chat.program:chat", "chat", "Talk with a model; converser alone does so too.")
 _register(_TALKS, "asks:ask", "ask", "Ask one question.")
 _register(
     _TALKS,
@@ -137,6 +142,8 @@ def _launch(
         from .screen import speak_up
 
         speak_up()
+    if _means_chat(tokens):
+        tokens = ("chat", *tokens)
     try:
         words = (*tokens, *_rest.get())
         code: int | None = app(words, exit_on_error=False, result_action="return_value")
@@ -152,6 +159,13 @@ def _launch(
     except Exception as failure:
         return _report(failure, trace=trace)
     return code
+
+
+def _means_chat(tokens: Sequence[str]) -> bool:
+    """Whether no command is named, but perhaps options of a chat."""
+    return not tokens or (
+        tokens[0].startswith("-") and not {"-h", "--help", "--version"} & set(tokens)
+    )
 
 
 def _report(failure: Exception, *, trace: bool) -> int:

@@ -56,7 +56,7 @@ class Approvals:
         return await self._ask(self._questioner, request, title)
 
     async def _ask(self, questioner: Questioner, request: ApprovalRequest, title: str) -> Decision:
-        with self._display.pausing():
+        async with self._display.pausing():
             self._show(request, title)
             answer = await questioner.choose(_CHOICES, "yan")
         if answer == "a":

@@ -4,15 +4,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncGenerator, Generator
-from contextlib import (
-    AbstractAsyncContextManager,
-    AbstractContextManager,
-    asynccontextmanager,
-    contextmanager,
-)
+from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Protocol
 
+import anyio
 from rich.console import Console
 from rich.text import Text
 
@@ -49,8 +45,8 @@ class Display(Protocol):
         """While this is open, what happens is shown live."""
         ...
 
-    def pausing(self) -> AbstractContextManager[None]:
-        """While this is open, the screen belongs to a question."""
+    def pausing(self) -> AbstractAsyncContextManager[None]:
+        """While this is open, the screen belongs to a question; to one at a time."""
         ...
 
 
@@ -63,6 +59,7 @@ class PlainDisplay:
         self._answers = answers
         self._held = ""
         self._is_open = False
+        self._turnstile = anyio.Lock()
 
     def hear(self, event: Event) -> None:
         """Writes words at once, and calls when they have ended."""
@@ -88,11 +85,12 @@ class PlainDisplay:
         finally:
             self._end_line()
 
-    @contextmanager
-    def pausing(self) -> Generator[None, None, None]:
-        """Nothing moves here."""
-        self._end_line()
-        yield
+    @asynccontextmanager
+    async def pausing(self) -> AsyncGenerator[None, None]:
+        """Nothing moves here; but a question begins on a line of its own."""
+        async with self._turnstile:
+            self._end_line()
+            yield
 
     def _write(self, text: str) -> None:
         if not self._answers:

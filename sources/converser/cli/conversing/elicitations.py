@@ -26,7 +26,7 @@ def create_elicitor(display: Display, questioner: Questioner | None) -> Elicitat
     person = questioner
 
     async def elicit(question: Elicitation) -> ElicitationAnswer:
-        with display.pausing():
+        async with display.pausing():
             return await _answer(question, display, person)
 
     return elicit

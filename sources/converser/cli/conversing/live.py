@@ -8,8 +8,8 @@ scrolled up stays as it was.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import anyio
@@ -37,8 +37,7 @@ from ...hygiene import clean_text
 from ...outcomes import Outcome
 from .images import show_image
 from .journal import Journal
-from .markdown import THEME, SafeMarkdown, split_finished
-from .terminals import hush
+from .markdown import THEME, render_lines, split_blocks
 from .wording import (
     CallRecord,
     clean_line,
@@ -99,7 +98,8 @@ class LiveDisplay:
         self._status_since = 0.0
         self._spinner = Spinner("dots", style="cyan")
         self._live: Live | None = None
-        self._pauses = 0
+        self._is_paused = False
+        self._turnstile = anyio.Lock()
 
     def hear(self, event: Event) -> None:
         """Takes in an event; what moves is drawn at the next tick."""
@@ -144,7 +144,7 @@ class LiveDisplay:
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None, None]:
-        """Draws what moves until this is left; the keyboard does not echo meanwhile."""
+        """Draws what moves until this is left."""
         live = self._live = Live(
             console=self.console,
             auto_refresh=False,
@@ -153,13 +153,18 @@ class LiveDisplay:
             redirect_stdout=False,
             redirect_stderr=False,
         )
+        failure: Exception | None = None
         try:
-            with hush():
-                async with anyio.create_task_group() as group:
-                    live.start()
-                    group.start_soon(self._tick)
+            async with anyio.create_task_group() as group:
+                live.start()
+                group.start_soon(self._tick)
+                try:
                     yield
-                    group.cancel_scope.cancel()
+                except Exception as caught:  # Raised below, so that the group does not wrap it.
+                    failure = caught
+                group.cancel_scope.cancel()
+            if failure is not None:
+                raise failure
         finally:
             self._calls.clear()
             self.announce("")
@@ -167,25 +172,26 @@ class LiveDisplay:
             live.stop()
             self._live = None
 
-    @contextmanager
-    def pausing(self) -> Generator[None, None, None]:
-        """Leaves the screen to a question."""
-        live = self._live
-        self._pauses += 1
-        if live is not None:
-            live.stop()
-        try:
-            yield
-        finally:
-            self._pauses -= 1
-            if live is not None and self._live is live and not self._pauses:
-                live.vertical_overflow = "ellipsis"
-                live.start()
+    @asynccontextmanager
+    async def pausing(self) -> AsyncGenerator[None, None]:
+        """Leaves the screen to a question; what moves comes back after it."""
+        async with self._turnstile:
+            live = self._live
+            self._is_paused = True
+            if live is not None:
+                live.stop()
+            try:
+                yield
+            finally:
+                self._is_paused = False
+                if live is not None and self._live is live:
+                    live.vertical_overflow = "ellipsis"
+                    live.start()
 
     async def _tick(self) -> None:
         while True:
             await anyio.sleep(1 / _RATE)
-            if self._live is not None and not self._pauses:
+            if self._live is not None and not self._is_paused:
                 self._live.refresh()
 
     def _find_call(self, identifier: str) -> _Running:
@@ -195,12 +201,11 @@ class LiveDisplay:
         """Prints blocks of the answer that are finished."""
         if "\n" not in self._text and not everything:
             return
-        finished, rest = (self._text, "") if everything else split_finished(self._text)
-        if not finished.strip():
-            return
-        self._text = rest
-        self.console.print(SafeMarkdown(finished))
-        self.console.print()
+        blocks, self._text = split_blocks(self._text, is_complete=everything)
+        for block in blocks:
+            if lines := render_lines(self.console, block):
+                self.console.print(_join(lines), end="")
+                self.console.print()
 
     def _print_call(self, record: CallRecord) -> None:
         """A call that has ended: what it was, how it went, and the beginning of what came of it."""
@@ -209,8 +214,9 @@ class LiveDisplay:
         end = describe_end(outcome, record.duration)
         room = max(10, self.console.width - len(record.title) - len(end) - 6)
         line = Text("● ", style).append(record.title, "bold default")
-        line.append(f" {summarize_arguments(record.invocation.arguments, room)} ", "default")
-        self.console.print(line.append(f"· {end}", "dim"))
+        if arguments := record.invocation.arguments:
+            line.append(f" {summarize_arguments(arguments, room)}", "default")
+        self.console.print(line.append(f" · {end}", "dim"))
         hint = f"/show {record.number}" if self._can_open else ""
         lines = fold(list_result(record.result), self.console.width - 5, hint)
         for number, words in enumerate(lines):
@@ -232,10 +238,10 @@ class LiveDisplay:
 
     def _render_growing(self) -> RenderableType:
         """The end of the block that still grows, as far as the screen has room for it."""
-        options = self.console.options.update(height=None)
-        lines = self.console.render_lines(SafeMarkdown(self._text), options, pad=False)
+        lines = render_lines(self.console, self._text)
         room = max(1, self.console.height - _MARGIN - 2 * len(self._calls))
-        shown = lines[-room:]
-        return Segments(
-            [part for line in shown for part in (*line, Segment.line())], new_lines=False
-        )
+        return _join(lines[-room:])
+
+
+def _join(lines: list[list[Segment]]) -> Segments:
+    return Segments([part for line in lines for part in (*line, Segment.line())])

@@ -10,6 +10,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markdown import CodeBlock, Heading, Markdown
+from rich.segment import Segment
 from rich.syntax import Syntax
 from rich.theme import Theme
 
@@ -70,18 +71,31 @@ class SafeMarkdown(Markdown):
         self.parsed = list(_uncover(_PARSER.parse(tidy(text))))
 
 
-def split_finished(text: str) -> tuple[str, str]:
+def split_blocks(text: str, *, is_complete: bool = False) -> tuple[list[str], str]:
     """Cuts growing Markdown: blocks that will not change any more, and the rest, which may."""
-    whole, _, _ = text.rpartition("\n")
+    whole = text if is_complete else text.rpartition("\n")[0]
     starts = [
         token.map[0]
         for token in _PARSER.parse(whole)
         if token.map and token.level == 0 and token.nesting >= 0
     ]
-    if len(starts) < 2:
-        return "", text
     lines = text.split("\n")
-    return "\n".join(lines[: starts[-1]]), "\n".join(lines[starts[-1] :])
+    ends = [*starts[1:], len(lines)] if is_complete else starts[1:]
+    blocks = ["\n".join(lines[start:end]) for start, end in zip(starts, ends, strict=False)]
+    rest = "" if is_complete else "\n".join(lines[starts[-1] if len(starts) > 1 else 0 :])
+    return blocks, rest
+
+
+def render_lines(console: Console, text: str) -> list[list[Segment]]:
+    """Markdown as lines of a terminal, without empty ones round it."""
+    options = console.options.update(height=None)
+    lines = console.render_lines(SafeMarkdown(text), options, pad=False)
+    filled = [number for number, line in enumerate(lines) if _is_filled(line)]
+    return lines[filled[0] : filled[-1] + 1] if filled else []
+
+
+def _is_filled(line: list[Segment]) -> bool:
+    return any(segment.text.strip() for segment in line)
 
 
 def _uncover(tokens: Iterable[Token]) -> Iterable[Token]:

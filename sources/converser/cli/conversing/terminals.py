@@ -21,7 +21,10 @@ def is_dumb() -> bool:
 
 @contextmanager
 def hush() -> Generator[None, None, None]:
-    """What is typed meanwhile is not echoed into the answer; it waits for the next question."""
+    """What is typed meanwhile is not echoed into the answer; it waits for the next question.
+
+    For the whole run, since what waits may be lost when a terminal goes back to whole lines.
+    """
     if sys.platform == "win32" or not sys.stdin.isatty():
         yield
         return

@@ -85,6 +85,8 @@ def describe_end(outcome: Outcome, duration: float) -> str:
 
 def tell_seconds(seconds: float) -> str:
     """A span of time, as precise as it matters."""
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
     if seconds < 60:
         return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
     return f"{int(seconds // 60)} min {int(seconds % 60)} s"
