@@ -63,9 +63,9 @@ def interpret(data: bytes, name: str) -> Content:
             f"{name or 'Standard input'} is larger than {_BYTES_MAX // 2**20} MiB.",
             remedy="Give a part of it.",
         )
-    for magic, kind in _IMAGES.items():
+    for magic, picture in _IMAGES.items():
         if data.startswith(magic):
-            return ImageContent(data=data, mimetype=kind)
+            return ImageContent(data=data, mimetype=picture)
     if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
         return ImageContent(data=data, mimetype="image/webp")
     kind = mimetypes.guess_type(name)[0]
