@@ -4,15 +4,11 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 from tests.chat_service import Service, call, chunk
 from tests.servers.processes import awkward_command
 
-DEADLINE = 120.0
 MODEL = "local:m-1"
 
 
@@ -40,33 +36,6 @@ command = ["no-such-program-anywhere"]
         encoding="utf-8",
     )
     return folder
-
-
-def make_environment(folder: Path, **more: str) -> dict[str, str]:
-    """Nothing of the developer's own: no keys, no files, no conversations, no colours."""
-    kept = {k: v for k, v in os.environ.items() if not k.endswith(("_API_KEY", "_TOKEN"))}
-    homes = {
-        name: str(folder / "home")
-        for name in ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME")
-    }
-    return {**kept, **homes, "CONVERSER_TRUST": "1", "PYTHONIOENCODING": "utf-8", **more}
-
-
-def run(
-    *arguments: str | Path, cwd: Path, stdin: str | None = None, **environment: str
-) -> subprocess.CompletedProcess[str]:
-    """Runs the real program in pipes."""
-    given = {"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}
-    return subprocess.run(
-        [sys.executable, "-m", "converser", *map(str, arguments)],
-        cwd=cwd,
-        env=make_environment(cwd, **environment),
-        capture_output=True,
-        encoding="utf-8",
-        timeout=DEADLINE,
-        check=False,
-        **given,
-    )
 
 
 def will_say(service: Service, *pieces: str, finish: str = "stop") -> None:

@@ -1,126 +1,116 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A terminal for tests: the real program behind a pseudo-terminal, and the screen that a person would see."""
+"""The real program as a person runs it: in pipes, and at a pseudo-terminal that is typed at."""
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
-import pty
-import select
-import struct
+import selectors
 import subprocess
 import sys
-import termios
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from pathlib import Path
 
-import pyte
+DEADLINE = 120.0
+PROGRAM = (sys.executable, "-m", "converser")
+AT_TERMINAL = 'exec "$@" <"$0" >"$0" 2>&1'
 
-DEADLINE = 60.0
+
+def create_environment(home: Path, more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """An environment in which all that the program keeps for a user is below a folder."""
+    folders = {f"XDG_{kind}_HOME": str(home / kind.lower()) for kind in ("CONFIG", "DATA", "STATE")}
+    kept = {key: value for key, value in os.environ.items() if key != "CONVERSER_TRUST"}
+    usual = {"HOME": str(home), "COLUMNS": "100", "PYTHONIOENCODING": "utf-8"}
+    return {**kept, **folders, **usual, **(more or {})}
 
 
-class _Screen(pyte.HistoryScreen):
-    """A screen that answers the program's questions to it, as terminals do."""
-
-    def __init__(self, columns: int, lines: int, answer) -> None:
-        super().__init__(columns, lines, history=10_000, ratio=0.5)
-        self._answer = answer
-
-    def write_process_input(self, data: str) -> None:
-        self._answer(data.encode())
+def run(
+    *arguments: str | Path,
+    cwd: Path,
+    environment: Mapping[str, str] | None = None,
+    text: str = "",
+) -> subprocess.CompletedProcess[str]:
+    """Runs the program in pipes, in a folder that is also the home; its file is trusted."""
+    return subprocess.run(
+        [*PROGRAM, *map(str, arguments)],
+        cwd=cwd,
+        env=create_environment(cwd, {"CONVERSER_TRUST": "1", **(environment or {})}),
+        input=text,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=DEADLINE,
+        check=False,
+    )
 
 
 class Terminal:
-    """A program at a terminal; everything that it wrote is in `raw`."""
+    """A program at a pseudo-terminal, which is its controlling one, so that Ctrl-C works."""
 
-    def __init__(self, process: subprocess.Popen[bytes], master: int, size: tuple[int, int]):
-        self.process = process
-        self.raw = b""
-        self._master = master
-        self._screen = _Screen(size[0], size[1], self._write)
-        self._stream = pyte.ByteStream(self._screen)
+    def __init__(self, process: subprocess.Popen[bytes], descriptor: int) -> None:
+        self.text = ""
+        """All that was shown so far."""
+        self._process, self._descriptor = process, descriptor
+        self._seen = 0
 
     def type(self, keys: str) -> None:
-        """Presses keys; `\\r` is Enter."""
-        self._write(keys.encode())
+        """Sends keys; a line ends with a line feed, and Ctrl-C is `\\x03`."""
+        os.write(self._descriptor, keys.encode())
 
-    @property
-    def text(self) -> str:
-        """The scrollback and the screen, line by line."""
-        screen = self._screen
-        above = [
-            "".join(line[column].data for column in range(screen.columns))
-            for line in screen.history.top
-        ]
-        return "\n".join(line.rstrip() for line in (*above, *screen.display))
+    def wait_for(self, words: str) -> str:
+        """What was shown since the last wait, up to these words."""
+        end = time.monotonic() + DEADLINE
+        while (found := self.text.find(words, self._seen)) < 0:
+            assert self._read(end), f"{words!r} never came: {self.text[self._seen :]!r}"
+        start, self._seen = self._seen, found + len(words)
+        return self.text[start : self._seen]
 
-    def wait_for(self, words: str, *, times: int = 1) -> str:
-        """Waits until words are to be seen, so often."""
-        until = time.monotonic() + DEADLINE
-        while self.text.count(words) < times:
-            left = until - time.monotonic()
-            assert left > 0, f"{words!r} did not come:\n{self.text}"
-            assert self._read(min(left, 1.0)) or self.process.poll() is None, (
-                f"The program ended before {words!r} came:\n{self.text}"
-            )
-        return self.text
-
-    def wait_for_end(self) -> int:
-        """Waits until the program ends, and gives its exit code."""
-        until = time.monotonic() + DEADLINE
-        while self.process.poll() is None:
-            assert time.monotonic() < until, f"It did not end:\n{self.text}"
-            self._read(0.2)
-        while self._read(0.0):
+    def finish(self) -> int:
+        """Waits for the end, and gives the exit code."""
+        end = time.monotonic() + DEADLINE
+        while self._read(end):
             pass
-        return self.process.returncode
+        return self._process.wait(max(1.0, end - time.monotonic()))
 
-    def _read(self, seconds: float) -> bool:
-        if not select.select([self._master], [], [], seconds)[0]:
-            return False
+    def _read(self, end: float) -> bool:
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._descriptor, selectors.EVENT_READ)
+            if not selector.select(max(0.0, end - time.monotonic())):
+                raise TimeoutError(self.text[self._seen :])
         try:
-            data = os.read(self._master, 65536)
-        except OSError:  # Nobody is at the other end any more.
-            time.sleep(0.01)
+            data = os.read(self._descriptor, 65_536)
+        except OSError:  # On Linux, what the other side has left cannot be read.
             return False
-        self.raw += data
-        self._stream.feed(data)
+        self.text += data.decode("utf-8", "replace")
         return bool(data)
-
-    def _write(self, data: bytes) -> None:
-        os.write(self._master, data)
 
 
 @contextlib.contextmanager
 def open_terminal(
-    *arguments: str | Path,
-    cwd: Path,
-    environment: Mapping[str, str],
-    size: tuple[int, int] = (80, 30),
-) -> Iterator[Terminal]:
-    """Runs the real program at a terminal of so many columns and lines."""
-    master, slave = pty.openpty()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
-    shown = {"TERM": "xterm-256color", "COLORTERM": "", "LANG": "C.UTF-8"}
-    hidden = {"NO_COLOR", "COLUMNS", "LINES", "TMUX", "TERM_PROGRAM", "KITTY_WINDOW_ID"}
-    kept = {name: value for name, value in environment.items() if name not in hidden}
+    *arguments: str | Path, cwd: Path, environment: Mapping[str, str] | None = None
+) -> Generator[Terminal]:
+    """Starts the program at a terminal of its own; it has ended when this block has."""
+    import fcntl
+    import pty
+    import struct
+    import termios
+
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+    # The first terminal that the leader of a new session opens becomes the controlling one.
+    command = ["sh", "-c", AT_TERMINAL, os.ttyname(theirs), *PROGRAM, *map(str, arguments)]
+    usual = {"TERM": "xterm-256color"}
     process = subprocess.Popen(
-        [sys.executable, "-m", "converser", *map(str, arguments)],
+        command,
         cwd=cwd,
-        env={**kept, **shown},
-        stdin=slave,
-        stdout=slave,
-        stderr=slave,
+        env=create_environment(cwd, {**usual, **(environment or {})}),
+        stdin=theirs,  # Held open until the shell has opened it.
         start_new_session=True,
-        # So that Ctrl-C reaches it as a signal; nothing else than this call happens there.
-        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509
     )
-    os.close(slave)
+    os.close(theirs)
     try:
-        yield Terminal(process, master, size)
+        yield Terminal(process, ours)
     finally:
         process.kill()
-        process.wait()
-        os.close(master)
+        process.wait(DEADLINE)
+        os.close(ours)

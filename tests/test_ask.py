@@ -17,7 +17,8 @@ from converser.codec import load_canister
 from converser.providers.weights import FILE_NAME
 from tests.chat_service import Service
 from tests.servers.awkward import PNG
-from tests.talks import list_said, run, will_call, will_say, write_project
+from tests.talks import list_said, will_call, will_say, write_project
+from tests.terminals import run
 
 EVIL = "\x1b]0;owned\x07\x1b[2Jplain\u202e"
 EXAMPLES = Path(__file__).resolve().parent.parent / "documentation" / "examples"
@@ -52,7 +53,7 @@ def test_standard_input_and_files_are_documents_and_images_are_images(project, s
     (project / "dot.bin").write_bytes(PNG)
     will_say(service, "Seen.")
     given = ("-f", "notes.md", "--file", "dot.bin", "--no-tools")
-    ended = run("ask", *given, "What is this?", cwd=project, stdin="piped words")
+    ended = run("ask", *given, "What is this?", cwd=project, text="piped words")
     assert (ended.returncode, ended.stdout) == (0, "Seen.\n")
     sent = "\n".join(list_said(service))
     for words in ("Remember the milk.", "piped words", "notes.md", "image_url", "What is this?"):
@@ -62,7 +63,7 @@ def test_standard_input_and_files_are_documents_and_images_are_images(project, s
 
 def test_without_words_what_is_piped_in_is_the_question(project, service):
     will_say(service, "Yes.")
-    assert run("ask", "--no-tools", cwd=project, stdin="Is it?").stdout == "Yes.\n"
+    assert run("ask", "--no-tools", cwd=project, text="Is it?").stdout == "Yes.\n"
     assert "Is it?" in list_said(service)[-1]
 
 
@@ -170,7 +171,9 @@ def test_a_server_whose_tools_the_lock_knows_is_not_started_before_it_is_called(
 def test_the_embedded_model_answers_with_the_result_beside_it(tmp_path):
     config = ("--config", EXAMPLES / "converser.toml", "--server", "weather")
     caches = {"XDG_CACHE_HOME": str(WEIGHTS.parent.parent.parent)}
-    ended = run("ask", "-m", "embedded", *config, "Weather in Oslo?", cwd=tmp_path, **caches)
+    ended = run(
+        "ask", "-m", "embedded", *config, "Weather in Oslo?", cwd=tmp_path, environment=caches
+    )
     assert ended.returncode == 0, ended.stderr
     assert 'weather.get_weather city="Oslo": done' in ended.stderr
     assert '"celsius": 7' in ended.stderr

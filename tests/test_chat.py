@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,8 +17,9 @@ from converser.canisters import InvocationCanister, ResultCanister, UserCanister
 from converser.persistence.store import ConversationStore
 from tests.chat_service import Service
 from tests.conversations import assert_valid
-from tests.talks import list_said, make_environment, run, will_call, will_say, write_project
-from tests.terminals import Terminal, open_terminal
+from tests.screens import Screen, open_screen
+from tests.talks import list_said, will_call, will_say, write_project
+from tests.terminals import run
 
 EVIL = "\x1b]0;owned\x07\x1b[2Jplain\u202e\r\x9b31m"
 
@@ -36,27 +38,21 @@ def project(tmp_path: Path, service: Service) -> Path:
 
 @pytest.fixture
 def open_chat(project: Path):
-    """Opens a chat, and waits until it can be typed in."""
-
-    def open_(*arguments: str, **size):
-        return open_terminal(*arguments, cwd=project, environment=make_environment(project), **size)
-
-    return open_
+    """Opens the program at a terminal."""
+    return functools.partial(open_screen, cwd=project)
 
 
 @pytest.fixture
 def store(project: Path) -> ConversationStore:
-    return ConversationStore(project / "home" / "converser")
+    return ConversationStore(project / "data" / "converser")
 
 
-def leave(terminal: Terminal) -> None:
+def leave(terminal: Screen) -> None:
     terminal.type("\x04")
     assert terminal.wait_for_end() == 0, terminal.text
 
 
-def test_a_conversation_with_calls_is_shown_as_it_happens_and_goes_on_later(
-    open_chat, service, store
-):
+def test_a_conversation_with_calls_is_shown_as_it_happens_and_is_kept(open_chat, service, store):
     will_call(service, ("awkward_add", {"a": 2, "b": 3}), ("awkward_everything", {}))
     will_say(service, "# Sum\n\nIt is **5**, see [here](https://example.com/x).\n\n- a\n", "- b\n")
     with open_chat() as terminal:
@@ -71,13 +67,23 @@ def test_a_conversation_with_calls_is_shown_as_it_happens_and_goes_on_later(
         assert Path(f"{saved}.png").exists()
         terminal.type("/show 2\r")
         terminal.wait_for("[large.csv: memo://large.csv]")
+        leave(terminal)
+    (survey,) = store.list()
+    assert f"converser chat --continue {survey.identifier}" in terminal.text
+    canisters = store.open(survey.identifier).load()
+    assert_valid(canisters)
+    assert canisters[0].text == "What is\n2 + 3?"
+
+
+def test_commands_servers_and_tools_are_completed(open_chat):
+    with open_chat("chat") as terminal:
+        terminal.wait_for("openai:m-1 · 1 of 1 servers")
         terminal.type("/ser")
         terminal.wait_for("where each server stands")
         terminal.type("\t")
         terminal.wait_for("❯ /servers")
         terminal.type("\r")
         terminal.wait_for("latency")
-        terminal.wait_for("openai:m-1 · 1 of 1 servers · 120 tokens")
         terminal.type("/tools awkward.ad")
         terminal.wait_for("Adds two numbers.")
         terminal.type("\t")
@@ -85,11 +91,6 @@ def test_a_conversation_with_calls_is_shown_as_it_happens_and_goes_on_later(
         terminal.type("\r")
         terminal.wait_for("It says that it only reads.")
         leave(terminal)
-    (survey,) = store.list()
-    assert f"converser chat --continue {survey.identifier}" in terminal.text
-    canisters = store.open(survey.identifier).load()
-    assert_valid(canisters)
-    assert canisters[0].text == "What is\n2 + 3?"
 
 
 def test_a_conversation_goes_on_later(open_chat, project, service, store):
@@ -238,7 +239,7 @@ def test_in_a_pipe_each_line_is_a_question_and_commands_work(project, service):
     will_say(service, "Two.")
     will_call(service, ("awkward_grow", {}))
     will_say(service, "I may not.")
-    ended = run("chat", cwd=project, stdin="What is 1 + 1?\n/cost\nGrow!\n")
+    ended = run("chat", cwd=project, text="What is 1 + 1?\n/cost\nGrow!\n")
     assert (ended.returncode, ended.stdout) == (0, "Two.\nI may not.\n")
     assert "awkward.add a=1 b=1: done" in ended.stderr
     assert "tokens of each request" in ended.stderr
