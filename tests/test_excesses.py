@@ -216,6 +216,17 @@ async def test_too_many_values_are_whole_in_a_file() -> None:
     assert result.structured is None
     assert excess is not None
     assert json.loads(excess.path.read_bytes()) == {"numbers": list(range(600_000))}
+    [remark] = result.remarks
+    assert "too large" in remark
+
+
+@pytest.mark.anyio
+async def test_many_values_within_the_limit_are_interpreted_and_checked() -> None:
+    with anyio.fail_after(60):
+        async with await _open() as ensemble:
+            result = await ensemble.access_invoker("also_good")({"size": 100_000})
+    assert result.structured == {"numbers": list(range(100_000))}
+    assert result.remarks == ()
 
 
 @pytest.mark.anyio

@@ -133,6 +133,10 @@ class MissingContent(Scenario):
 class Large(Scenario):
     """`good` gives as many bytes of text as it is asked for; `also_good` as many numbers."""
 
+    def list_tools(self, cursor: str | None) -> JSON:
+        promise = {"type": "object", "required": ["numbers"]}
+        return {"tools": [GOOD, {**ALSO_GOOD, "outputSchema": promise}]}
+
     def call_tool(self, name: str, arguments: JSON) -> JSON:
         size = arguments.get("size", 0)
         if name == "also_good":

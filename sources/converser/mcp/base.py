@@ -202,14 +202,15 @@ class SessionClient(ABC):
                 if not await self._prepare_repeat(failure, translated, attempts):
                     raise attempts.judge(translated) from failure
                 attempts.follow(translated)
-        outcome = (
-            await run_sync(interpret_result, result)  # where others get their turn
-            if is_large(result)
-            else interpret_result(result)
-        )
+        if is_large(result):  # others get their turn meanwhile
+            return await run_sync(self._interpret, result, site)
+        return self._interpret(result, site)
+
+    def _interpret(self, result: dict[str, Any], site: Site) -> InvocationResult:
+        outcome = interpret_result(result)
         if result.get("isError"):
             raise self._report_tool_error(outcome, site)
-        return self._checks.check(name, outcome)
+        return self._checks.check(site.tool, outcome)
 
     async def _prepare_repeat(
         self, failure: Exception, translated: MCPFailure, attempts: Attempts

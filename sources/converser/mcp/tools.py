@@ -8,7 +8,9 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+from ..contents import Content, LinkContent
 from ..exceptions import SchemaInvalidity
+from ..excesses import access_excess
 from ..hygiene import clean_text
 from ..immutables import EMPTY, FrozenDictionary, freeze
 from ..invokers import Annotations, InvocationResult, Tool
@@ -123,6 +125,10 @@ class OutputChecks:
             validator = self._validators[name] = self._compile(name)
         if isinstance(validator, str):
             return validator
+        if result.structured is None and any(map(_is_excess, result.contents)):
+            return (
+                "The result was not checked against the tool's own output schema: it is too large."
+            )
         if validator.is_valid(result.structured):
             return None
         problems = [
@@ -136,3 +142,7 @@ class OutputChecks:
             return compile_schema(self._schemas[name] or {})
         except SchemaInvalidity as failure:
             return f"The result was not checked: the tool's output schema is unusable. {failure}"
+
+
+def _is_excess(content: Content) -> bool:
+    return isinstance(content, LinkContent) and access_excess(content) is not None

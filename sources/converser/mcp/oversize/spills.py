@@ -24,7 +24,7 @@ class Bounds:
     @property
     def parts(self) -> int:
         """Values in one message: each becomes an object, and takes much more than its bytes."""
-        return self.memory // 32
+        return self.memory // 64
 
     @property
     def file(self) -> int:
