@@ -76,7 +76,7 @@ def split_blocks(text: str, *, is_complete: bool = False) -> tuple[list[str], st
     whole = text if is_complete else text.rpartition("\n")[0]
     starts = [
         token.map[0]
-        for token in _PARSER.parse(whole)
+        for token in _PARSER.parse(whole.replace("\r", " "))  # To us, it ends no line.
         if token.map and token.level == 0 and token.nesting >= 0
     ]
     lines = text.split("\n")
