@@ -18,6 +18,7 @@ import anyio
 import pytest
 
 import converser
+from converser.rosters.chores import Chores, repeat
 from tests.places import LIMIT, Marked, serve_on_port
 from tests.rosters import (
     Ears,
@@ -837,3 +838,27 @@ def test_a_lazy_start_does_not_even_load_the_sdk(tmp_path: Path) -> None:
         check=True,
     )
     assert done.stdout.split() == ["a_x", "False"]
+
+
+async def test_what_is_done_again_and_again_survives_a_failure() -> None:
+    done, enough = 0, anyio.Event()
+
+    async def work() -> None:
+        nonlocal done
+        done += 1
+        if done == 1:
+            raise RuntimeError("once")
+        enough.set()
+
+    chores = Chores()
+    with anyio.fail_after(LIMIT):
+        chores.start(lambda: repeat(0.001, work), "test")
+        await enough.wait()
+        await chores.end()
+    assert done >= 2
+
+
+async def test_a_server_was_seen_when_it_listed_its_tools() -> None:
+    async with converser.Roster([make_server("a")]) as roster:
+        assert roster.survey()["a"].last_seen is not None
+        assert roster.survey()["a"].calls == 0

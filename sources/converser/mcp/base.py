@@ -171,6 +171,7 @@ class SessionClient(ABC):
                 raise self._translate(failure, site, session) from failure
         except Exception as failure:
             raise self._translate(failure, site, session) from failure
+        self.caller.last_seen = time.time()
         tools = interpreter.tools
         self._checks = OutputChecks(tools)
         self._repeatable = frozenset(

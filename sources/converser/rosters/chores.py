@@ -47,7 +47,10 @@ class Chores:
 
 
 async def repeat(period: float, work: Callable[[], Awaitable[object]]) -> None:
-    """Does something again and again, with so many seconds between."""
+    """Does something again and again, with so many seconds between, whether it fails or not."""
     while True:
         await anyio.sleep(period)
-        await work()
+        try:
+            await work()
+        except Exception:
+            _log.exception("A chore that is done again and again failed")
