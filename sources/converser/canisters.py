@@ -73,6 +73,13 @@ class Usage:
     def __post_init__(self) -> None:
         object.__setattr__(self, "extras", freeze(self.extras))
 
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            tokens_in=self.tokens_in + other.tokens_in,
+            tokens_out=self.tokens_out + other.tokens_out,
+            tokens_cached=self.tokens_cached + other.tokens_cached,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserCanister(_ContentfulCanister):

@@ -172,7 +172,7 @@ class Loop:
             self.announce(MessageFailed(turn=self._turns, failure=wrapped))
             raise wrapped from cause
         if (usage := completed.canister.usage) is not None:
-            self._usage = _add(self._usage, usage)
+            self._usage += usage
         self.announce(MessageCompleted(turn=self._turns, canister=completed.canister))
         return completed
 
@@ -250,11 +250,3 @@ class Loop:
                 Outcome.REFUSED, f"The limit of {allowed} calls was reached; it was not made."
             )
         return True
-
-
-def _add(one: Usage, other: Usage) -> Usage:
-    return Usage(
-        tokens_in=one.tokens_in + other.tokens_in,
-        tokens_out=one.tokens_out + other.tokens_out,
-        tokens_cached=one.tokens_cached + other.tokens_cached,
-    )

@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import secrets
 import sys
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -17,22 +16,18 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
-from ..events import TextDelta
+from ..canisters import Usage, UserCanister
 from ..exceptions import ModelFailure
-from ..turns import Controls, TurnCompleted, TurnItem, TurnRequest
-from .chat import ChatClient, ChatCompleted
-from .constrained import (
-    compose_schema,
-    extract_answer,
-    read_reply,
-    repeats_itself,
-    write_instructions,
-    write_messages,
-)
-from .openai import compose_turn, nativize_canister
-from .weights import FILE_NAME, Report, obtain_weights
+from ..immutables import EMPTY
+from ..turns import Call, Capabilities, Controls, TurnCompleted, TurnItem, TurnRequest
+from .chat import ChatClient, ChatCompleted, ChatItem
+from .constrained import compose_arguments, drop_inventions, read_object, repeats
+from .guidance import Guide
+from .openai import Message, compose_turn, nativize_canister
+from .weights import Confirm, Report, Weights
 
 CONTEXT_TOKENS = 8192
+RESULT_TOKENS = 1500
 _PLAIN = "You are a helpful assistant. Answer briefly."
 
 
@@ -43,12 +38,18 @@ def _write_to_stderr(sentence: str) -> None:
 class EmbeddedProvider:
     """Loads the model at its first turn, off the event loop, and unloads it when it is closed."""
 
+    capabilities = Capabilities(vision=False, result_budget=RESULT_TOKENS)
+
     def __init__(
         self,
         model: str = "",
         *,
         path: str | Path | None = None,
+        source: str | None = None,
+        sha256: str | None = None,
         download: bool = True,
+        confirm: Confirm | None = None,
+        progress: bool | None = None,
         report: Report = _write_to_stderr,
     ) -> None:
         if model:
@@ -56,8 +57,14 @@ class EmbeddedProvider:
                 f"The embedded provider has no choice of models, such as {model!r}.",
                 remedy="Say just 'embedded', or give a GGUF file of your own with path=….",
             )
-        self._path = None if path is None else Path(path)
-        self._download = download
+        self._weights = Weights(
+            path=None if path is None else Path(path),
+            source=source,
+            sha256=sha256,
+            download=download,
+            confirm=confirm,
+            progress=sys.stderr.isatty() if progress is None else progress,
+        )
         self._report = report
         self._library = _import_library()
         self._server: Any = None
@@ -67,7 +74,7 @@ class EmbeddedProvider:
     @property
     def name(self) -> str:
         """How messages call it."""
-        return f"embedded:{self._path.name if self._path else FILE_NAME}"
+        return f"embedded:{self._weights.file_name}"
 
     async def close(self) -> None:
         """Unloads the model; the next turn would load it again."""
@@ -81,33 +88,20 @@ class EmbeddedProvider:
             await anyio.to_thread.run_sync(release.clear)
 
     async def stream_turn(self, request: TurnRequest) -> AsyncGenerator[TurnItem, None]:
-        """One turn: with tools, held to a call or an answer; without, as the model likes."""
-        client = await self._load()
-        controls = _cool(request.controls)
-        if not request.invokers:
-            messages: list[dict[str, Any]] = [{"role": "system", "content": _PLAIN}]
-            for canister in request.canisters:
-                nativize_canister(canister, messages)
-            stream = client.stream("embedded", messages, (), controls)
-        else:
-            invokers = list(request.invokers.values())
-            messages = write_messages(request.canisters, write_instructions(invokers))
-            only_answer = repeats_itself(request.canisters)
-            schema = compose_schema(invokers, only_answer=only_answer)
-            form = {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}}
-            stream = client.stream("embedded", messages, (), controls, response_format=form)
-        async with aclosing(stream):
-            async for item in _interpret(stream) if request.invokers else stream:
-                yield self._label(item) if isinstance(item, ChatCompleted) else item
+        """One turn: with tools, led to a call or an answer; without, as the model likes."""
+        turn = _Turn(await self._load(), request)
+        async with aclosing(turn.talk() if not request.invokers else turn.decide()) as items:
+            async for item in items:
+                yield item if not isinstance(item, ChatCompleted) else self._label(item, turn)
 
-    def _label(self, chat: ChatCompleted) -> TurnCompleted:
-        return compose_turn(replace(chat, model=self.name))
+    def _label(self, chat: ChatCompleted, turn: _Turn) -> TurnCompleted:
+        return compose_turn(replace(chat, model=self.name, usage=turn.usage))
 
     async def _load(self) -> ChatClient:
         async with self._turnstile:
             if self._client is not None:
                 return self._client
-            path = self._path or await obtain_weights(download=self._download, report=self._report)
+            path = await self._weights.obtain(self._report)
             server, client = await anyio.to_thread.run_sync(self._start, path)
             self._server, self._client = server, client
             return client
@@ -142,22 +136,84 @@ class EmbeddedProvider:
         return server, ChatClient(self.name, base_url=url, key=key)
 
 
-async def _interpret(
-    stream: AsyncGenerator[Any, None],
-) -> AsyncGenerator[TextDelta | ChatCompleted, None]:
-    """Gives the words of an answer as they arrive, and in the end the answer or the call."""
-    written, told = "", ""
-    async for item in stream:
-        if isinstance(item, TextDelta):
-            written += item.text
-            answer = extract_answer(written)
-            if len(answer) > len(told):
-                yield TextDelta(text=answer[len(told) :])
-                told = answer
-        elif isinstance(item, ChatCompleted):
-            text, calls = read_reply(item.text)
-            reason = "tool-use" if calls else item.stop_reason
-            yield replace(item, text=text, calls=calls, stop_reason=reason)
+class _Turn:
+    """One turn of the model: one request to its server, or several which follow one another."""
+
+    def __init__(self, client: ChatClient, request: TurnRequest) -> None:
+        self.usage = Usage()
+        self._client = client
+        self._canisters = request.canisters
+        self._controls = _cool(request.controls)
+        self._guide = Guide(request.invokers)
+
+    async def talk(self) -> AsyncGenerator[ChatItem, None]:
+        """Lets the model say what it likes."""
+        messages: list[Message] = [{"role": "system", "content": _PLAIN}]
+        for canister in self._canisters:
+            nativize_canister(canister, messages)
+        async with aclosing(self._ask(messages)) as items:
+            async for item in items:
+                yield item
+
+    async def decide(self) -> AsyncGenerator[ChatItem, None]:
+        """Lets the model choose a tool and write its arguments, or answer; a call is not made twice."""
+        guide = self._guide
+        invokers = guide.select(self._canisters)
+        messages = guide.write_messages(self._canisters, invokers)
+        chosen = await self._write(messages, guide.compose_choice(invokers))
+        name = str((read_object(chosen.text) or {}).get("tool", guide.answer))
+        if name != guide.answer:
+            completed = await self._call(guide.write_choice(messages, name, self._canisters), name)
+            if completed is not None:
+                yield completed
+                return
+        longer = guide.write_choice(messages, guide.answer, self._canisters)
+        async with aclosing(self._ask(longer)) as items:
+            async for item in items:
+                yield item
+
+    async def _call(self, messages: Sequence[Message], name: str) -> ChatCompleted | None:
+        """The call of a tool, or None where the model has made that call already."""
+        invoker = self._guide.invokers[name]
+        schema = compose_arguments(invoker)
+        if schema is None:
+            completed = _NOTHING
+            arguments: Mapping[str, Any] | str = EMPTY
+        else:
+            completed = await self._write(messages, schema)
+            written = read_object(completed.text)
+            arguments = completed.text if written is None else written
+        if isinstance(arguments, Mapping):
+            arguments = drop_inventions(arguments, invoker, self._list_words())
+            if repeats(self._canisters, name, arguments):
+                return None
+        call = Call(name=name, arguments=arguments)
+        return replace(completed, text="", calls=(call,), stop_reason="tool-use")
+
+    def _list_words(self) -> str:
+        return "\n".join(each.text for each in self._canisters if isinstance(each, UserCanister))
+
+    async def _write(self, messages: Sequence[Message], schema: Mapping[str, Any]) -> ChatCompleted:
+        """What the model writes under a schema."""
+        form = {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}}
+        async with aclosing(self._ask(messages, response_format=form)) as items:
+            async for item in items:
+                if isinstance(item, ChatCompleted):
+                    return item
+        raise AssertionError  # The client gives a whole answer, or raises.
+
+    async def _ask(
+        self, messages: Sequence[Message], **options: Any
+    ) -> AsyncGenerator[ChatItem, None]:
+        stream = self._client.stream("embedded", messages, (), self._controls, **options)
+        async with aclosing(stream):
+            async for item in stream:
+                if isinstance(item, ChatCompleted):
+                    self.usage = self.usage + item.usage
+                yield item
+
+
+_NOTHING = ChatCompleted(text="", calls=(), stop_reason="", usage=Usage(), model="")
 
 
 def _cool(controls: Controls) -> Controls:
@@ -170,7 +226,7 @@ def _cool(controls: Controls) -> Controls:
 
 
 def _count_processors() -> int:
-    with contextlib.suppress(AttributeError):
+    with suppress(AttributeError):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 

