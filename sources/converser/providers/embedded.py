@@ -3,30 +3,27 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import anyio
-import anyio.to_thread
 
 from ..canisters import Usage, UserCanister
 from ..exceptions import ModelFailure
 from ..immutables import EMPTY
 from ..turns import Call, Capabilities, Controls, TurnCompleted, TurnItem, TurnRequest
+from .automatic import is_installed
 from .chat import ChatClient, ChatCompleted, ChatItem
 from .constrained import compose_arguments, drop_inventions, read_object, repeats
 from .guidance import Guide
+from .llama import LlamaServer
 from .openai import Message, compose_turn, nativize_canister
 from .weights import Confirm, Report, Weights
 
-CONTEXT_TOKENS = 8192
 RESULT_TOKENS = 1500
 _PLAIN = "You are a helpful assistant. Answer briefly."
 
@@ -66,10 +63,10 @@ class EmbeddedProvider:
             progress=sys.stderr.isatty() if progress is None else progress,
         )
         self._report = report
-        self._library = _import_library()
-        self._server: Any = None
+        self._server: LlamaServer | None = None
         self._client: ChatClient | None = None
         self._turnstile = anyio.Lock()
+        _demand_library()
 
     @property
     def name(self) -> str:
@@ -83,9 +80,7 @@ class EmbeddedProvider:
         if client is not None:
             await client.close()
         if server is not None:
-            release = [server]
-            del server
-            await anyio.to_thread.run_sync(release.clear)
+            await server.close()
 
     async def stream_turn(self, request: TurnRequest) -> AsyncGenerator[TurnItem, None]:
         """One turn: with tools, led to a call or an answer; without, as the model likes."""
@@ -102,38 +97,9 @@ class EmbeddedProvider:
             if self._client is not None:
                 return self._client
             path = await self._weights.obtain(self._report)
-            server, client = await anyio.to_thread.run_sync(self._start, path)
-            self._server, self._client = server, client
-            return client
-
-    def _start(self, path: Path) -> tuple[Any, ChatClient]:
-        """Starts the server in this process, on a free port of this machine, behind a key.
-
-        This takes seconds, for which the library holds the interpreter's lock, in a thread too.
-        """
-        if not path.is_file():
-            raise ModelFailure(
-                f"There is no model file {str(path)!r}.", remedy="Give the path of a GGUF file."
-            )
-        key = secrets.token_urlsafe(32)
-        parameters = self._library.CommonParams()
-        parameters.model.path = str(path)
-        parameters.n_ctx = CONTEXT_TOKENS
-        parameters.n_parallel = 1
-        parameters.port = 0
-        parameters.api_keys = [key]
-        parameters.verbosity = 0
-        parameters.cpuparams.n_threads = _count_processors()
-        parameters.cpuparams_batch.n_threads = _count_processors()
-        try:
-            server = self._library.Server(parameters)
-        except Exception as failure:
-            raise ModelFailure(
-                f"The model file {str(path)!r} cannot be loaded: {failure}",
-                remedy="Give another GGUF file, or free memory: it takes about 2 GB.",
-            ) from failure
-        url = f"{server.listening_address}/v1"
-        return server, ChatClient(self.name, base_url=url, key=key)
+            self._server = await LlamaServer.start(path)
+            self._client = ChatClient(self.name, base_url=self._server.url, key=self._server.key)
+            return self._client
 
 
 class _Turn:
@@ -225,19 +191,9 @@ def _cool(controls: Controls) -> Controls:
     )
 
 
-def _count_processors() -> int:
-    with suppress(AttributeError):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def _import_library() -> Any:
-    # Threads that wait actively starve everything else on a small machine; read at loading only.
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-    try:
-        return import_module("xllamacpp")
-    except ImportError as failure:
+def _demand_library() -> None:
+    if not is_installed("xllamacpp"):
         raise ModelFailure(
             "The package 'xllamacpp' is not installed.",
             remedy="Install it: pip install 'mcp-converser[embedded]'.",
-        ) from failure
+        )
