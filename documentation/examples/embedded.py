@@ -2,7 +2,8 @@
 """A real conversation without a key: a small model on this machine's CPU, and a real MCP server.
 
 The first run fetches the model (1.1 GB); after that it works offline. It is a demonstration: small
-models err, so the results of tools are printed beside the answer.
+models err, so the results of tools are printed beside the answer. It asks before it fetches, if there
+is somebody to ask, unless you say --yes.
 """
 
 import asyncio
@@ -11,7 +12,8 @@ from pathlib import Path
 
 import converser
 
-QUESTION = " ".join(sys.argv[1:]) or "What's the weather in Oslo?"
+WORDS = [word for word in sys.argv[1:] if word != "--yes"]
+QUESTION = " ".join(WORDS) or "What's the weather in Oslo?"
 SERVER = Path(__file__).with_name("weather_server.py")
 
 
@@ -22,11 +24,17 @@ def show(event: converser.Event) -> None:
         print(f"result      {event.result.outcome}: {event.result.text}")
 
 
+def confirm(sentence: str) -> bool:
+    if "--yes" in sys.argv or not sys.stdin.isatty():
+        return True
+    return input(f"{sentence} Go on? [Y/n] ").strip().lower() in ("", "y", "yes")
+
+
 async def main() -> None:
     client = converser.StdioMCPClient(command=[sys.executable, str(SERVER)])
     async with (
         await converser.discover_mcp_tools(client, "mcp-weather") as weather,
-        converser.access_model("embedded") as model,
+        converser.access_model("embedded", confirm=confirm) as model,
     ):
         print(f"tools       {', '.join(weather.invokers)}")
         print(f"user        {QUESTION}")

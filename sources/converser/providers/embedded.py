@@ -77,10 +77,12 @@ class EmbeddedProvider:
         """Unloads the model; the next turn would load it again."""
         client, self._client = self._client, None
         server, self._server = self._server, None
-        if client is not None:
-            await client.close()
-        if server is not None:
-            await server.close()
+        try:
+            if client is not None:
+                await client.close()
+        finally:
+            if server is not None:
+                await server.close()
 
     async def stream_turn(self, request: TurnRequest) -> AsyncGenerator[TurnItem, None]:
         """One turn: with tools, led to a call or an answer; without, as the model likes."""
@@ -94,8 +96,9 @@ class EmbeddedProvider:
 
     async def _load(self) -> ChatClient:
         async with self._turnstile:
-            if self._client is not None:
+            if self._client is not None and self._server is not None and self._server.is_alive:
                 return self._client
+            await self.close()
             path = await self._weights.obtain(self._report)
             self._server = await LlamaServer.start(path)
             self._client = ChatClient(self.name, base_url=self._server.url, key=self._server.key)

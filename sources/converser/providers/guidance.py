@@ -29,7 +29,8 @@ from ..immutables import EMPTY
 from ..invokers import Invoker
 from ..searches import ToolIndex, search_tools
 from .constrained import compose_choice, get_properties
-from .openai import Message, describe_content, render_result
+from .openai import describe_content, render_result
+from .translations import Message
 
 TOOLS_MAX = 40
 """Tools that the model is shown; of more, those that the search finds for the user's words."""

@@ -58,6 +58,11 @@ class LlamaServer:
             raise
         return cls(process, address, key)
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process is still there."""
+        return self._process.returncode is None
+
     async def close(self) -> None:
         """Ends the process, which gives the memory back."""
         await _end(self._process)
