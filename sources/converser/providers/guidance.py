@@ -172,9 +172,7 @@ class _State:
 
 def summarize_tool(invoker: Invoker) -> str:
     """A line for a list to choose from: the name, what must be given, and the first words of the description."""
-    words = " ".join(invoker.description.split())
-    sentence = _SENTENCE.match(words)
-    line = sentence[0] if sentence else words
+    line = _take_sentence(invoker.description)
     if len(line) > _LINE_MAX:
         line = f"{line[:_LINE_MAX].rpartition(' ')[0]}…"
     required = ", ".join(map(str, invoker.arguments_schema.get("required", ())))
@@ -194,9 +192,16 @@ def describe_parameters(invoker: Invoker) -> str:
 def _describe_parameter(name: str, detail: Any, *, optional: bool) -> str:
     facts = cast("Mapping[str, Any]", detail if isinstance(detail, Mapping) else EMPTY)
     kind = "|".join(map(str, facts["enum"])) if "enum" in facts else str(facts.get("type", "any"))
-    words = " ".join(str(facts.get("description", "")).split())
+    words = _take_sentence(str(facts.get("description", "")))
     note = f" ({words})" if words else ""
     return f"{name}{'?' if optional else ''}: {kind}{note}"
+
+
+def _take_sentence(text: str) -> str:
+    """The first sentence, which mostly says it all; each word more takes a small machine a while to read."""
+    words = " ".join(text.split())
+    sentence = _SENTENCE.match(words)
+    return sentence[0] if sentence else words
 
 
 def read_question(canisters: Iterable[Canister]) -> str:
