@@ -147,6 +147,13 @@ def test_the_page_has_every_message_call_argument_result_image_duration_and_toke
     assert len(page.find("strong")) == 1
 
 
+def test_a_model_is_named_at_its_words_only_where_it_is_another_one(store):
+    one, other = (AssistantCanister(model=name) for name in ("m:1", "m:2"))
+    page = export_page(store, one, other, one)
+    assert (page.text.count("m:1"), page.text.count("m:2")) == (1, 1)
+    assert page.text.count("Assistant") == 2
+
+
 def test_a_failed_call_is_open_and_says_how_it_failed(store):
     call = InvocationCanister(identifier="c", name="n")
     failed = ResultCanister(invocation_identifier="c", outcome=Outcome.TIMED_OUT, error="Too late.")

@@ -35,8 +35,10 @@ def write_page(survey: ConversationSurvey, canisters: Sequence[Canister]) -> str
     )
     title = escape(survey.title or survey.identifier)
     entries = list(arrange(canisters))
+    totals = add_up(canisters)
+    model = totals.model or survey.metadata.model
     longest = max((call.duration or 0 for call in entries if isinstance(call, Call)), default=0)
-    timeline = "\n".join(_show_entry(entry, longest) for entry in entries)
+    timeline = "\n".join(_show_entry(entry, longest, model) for entry in entries)
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -51,7 +53,7 @@ def write_page(survey: ConversationSurvey, canisters: Sequence[Canister]) -> str
 <body>
 <header>
 <h1>{title}</h1>
-{_show_facts(survey, add_up(canisters))}
+{_show_facts(survey, totals, model)}
 </header>
 <main>
 <ol class="timeline">
@@ -64,13 +66,13 @@ def write_page(survey: ConversationSurvey, canisters: Sequence[Canister]) -> str
 """
 
 
-def _show_facts(survey: ConversationSurvey, totals: Totals) -> str:
+def _show_facts(survey: ConversationSurvey, totals: Totals, model: str) -> str:
     metadata = survey.metadata
     calls = write_count(totals.calls, "call")
     failed = f", {totals.failures:,} failed" if totals.failures else ""
     facts = {
         "Began": write_time(totals.began or metadata.created),
-        "Model": metadata.model,
+        "Model": model,
         "Servers": ", ".join(metadata.servers),
         "Tags": ", ".join(metadata.tags),
         "Forked from": metadata.parent,
@@ -85,14 +87,14 @@ def _show_facts(survey: ConversationSurvey, totals: Totals) -> str:
     return f'<dl class="facts">{"".join(shown)}</dl>'
 
 
-def _show_entry(entry: Entry, longest: float) -> str:
+def _show_entry(entry: Entry, longest: float, model: str) -> str:
     if isinstance(entry, Call):
         failed = entry.result is None or entry.result.error is not None
         kind, time = f"call{' failed' if failed else ''}", entry.invocation.timestamp
         body = _show_call(entry, longest)
     else:
         kind, time = _find_kind(entry.canister), entry.canister.timestamp
-        body = _show_message(entry)
+        body = _show_message(entry, model)
     local = localize(time)
     return (
         f'<li class="entry {kind}" id="c{entry.number}">'
@@ -106,7 +108,7 @@ def _find_kind(canister: Canister) -> str:
     return type(canister).__name__.removesuffix("Canister").lower()
 
 
-def _show_message(message: Message) -> str:
+def _show_message(message: Message, model: str) -> str:
     canister = message.canister
     if isinstance(canister, (SupervisorCanister, DocumentCanister)):
         name = getattr(canister, "name", None)
@@ -122,7 +124,7 @@ def _show_message(message: Message) -> str:
             f'<div class="who">You</div><div class="said">{show_contents(canister.contents)}</div>'
         )
     if isinstance(canister, AssistantCanister):
-        return _show_answer(canister)
+        return _show_answer(canister, model)
     if isinstance(canister, ResultCanister):
         title = '<span class="tool">A result without its call</span>'
         return _fold(title, _show_result(canister))
@@ -131,11 +133,12 @@ def _show_message(message: Message) -> str:
     return _fold(f'<span class="tool">{escape(kind)}</span>', show_data(data))
 
 
-def _show_answer(canister: AssistantCanister) -> str:
-    """What a model said; of a turn that only made calls, what it cost."""
+def _show_answer(canister: AssistantCanister, model: str) -> str:
+    """What a model said, named where it is not the usual one; of a turn that only made calls, what it cost."""
+    name = "Assistant" if canister.model in (None, model) else canister.model
     tokens = "" if canister.usage is None else write_usage(canister.usage)
     who = (
-        f'<div class="who"><span>{escape(canister.model or "Assistant")}</span>'
+        f'<div class="who"><span>{escape(name or "Assistant")}</span>'
         f'<span class="tokens">{tokens}</span></div>'
     )
     said = show_contents(canister.contents, prose=True)

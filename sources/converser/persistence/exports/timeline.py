@@ -56,6 +56,8 @@ class Totals:
     calls: int
     failures: int
     usage: Usage
+    model: str
+    """The one that spoke first."""
     began: datetime | None
     ended: datetime | None
 
@@ -85,6 +87,7 @@ def add_up(canisters: Sequence[Canister]) -> Totals:
         calls=sum(isinstance(each, InvocationCanister) for each in canisters),
         failures=sum(result.error is not None for result in results),
         usage=_add_usages(canisters),
+        model=next(filter(None, (getattr(each, "model", None) for each in canisters)), ""),
         began=min(times, default=None),
         ended=max(times, default=None),
     )
