@@ -165,6 +165,20 @@ async def test_calls_of_a_message_that_was_cut_off_are_not_made():
     assert "cut off" in results_of(reply)[0].error
 
 
+async def test_calls_of_a_message_that_was_withheld_are_not_made_and_the_loop_ends():
+    ran = []
+
+    async def record(arguments):
+        ran.append(arguments)
+        return ""
+
+    provider = SpokenProvider(calling(Call(name="record"), stop_reason="filtered"), saying("No."))
+    reply = await converse(Model(provider), ensembles=[make_ensemble(record=record)])
+    assert (ran, reply.reason) == ([], StopReason.FILTERED)
+    assert "withheld" in results_of(reply)[0].error
+    assert_valid(reply)
+
+
 async def test_calls_without_an_identifier_or_with_a_used_one_get_their_own():
     twice = [Call(name="echo", identifier="call_1"), Call(name="echo", identifier="call_1")]
     provider = SpokenProvider(calling(*twice, Call(name="echo")), saying("Done."))

@@ -46,6 +46,11 @@ from .turns import (
 )
 
 _MEND = "Answer again, with one JSON object that fits, and nothing else."
+_CUTS = {
+    STOP_LENGTH: "Your message was cut off at the limit on tokens, so this call was not made.",
+    STOP_FILTERED: "Your message was withheld by its provider, so this call was not made.",
+}
+"""Why the calls of a message that is not whole are not made."""
 _ENDINGS = {STOP_LENGTH: StopReason.TRUNCATED, STOP_FILTERED: StopReason.FILTERED}
 
 
@@ -110,6 +115,8 @@ class Loop:
             if completed.calls:
                 if not await self._invoke(completed):
                     return StopReason.CALLS_LIMIT
+                if completed.canister.stop_reason == STOP_FILTERED:
+                    return StopReason.FILTERED
             elif (reason := self._finish(completed)) is not None:
                 return reason
 
@@ -201,8 +208,8 @@ class Loop:
         """Runs the calls of a turn; False where the limit on calls refused some of them."""
         self.transcript.append(completed.canister)
         faults: dict[str, Fault] = {}
-        cut_off = completed.canister.stop_reason == STOP_LENGTH
-        invocations = [self._admit(call, faults, cut_off=cut_off) for call in completed.calls]
+        cut_off = _CUTS.get(completed.canister.stop_reason or "", "")
+        invocations = [self._admit(call, faults, cut_off) for call in completed.calls]
         excess = self._refuse_excess(invocations, faults)
         self.transcript.extend(invocations)
         for invocation in invocations:
@@ -220,7 +227,7 @@ class Loop:
         await self.executor.run(batch)
         return not excess
 
-    def _admit(self, call: Call, faults: dict[str, Fault], *, cut_off: bool) -> InvocationCanister:
+    def _admit(self, call: Call, faults: dict[str, Fault], cut_off: str) -> InvocationCanister:
         """Makes a canister of a call, under an identifier that no other has in this conversation."""
         arguments, error = interpret_arguments(call.arguments)
         extras = {"malformed_arguments": call.arguments} if error else EMPTY
@@ -231,9 +238,7 @@ class Loop:
         invocation = InvocationCanister(
             identifier=identifier, name=call.name, arguments=arguments, extras=extras
         )
-        if cut_off:
-            error = "Your message was cut off at the limit on tokens, so this call was not made."
-        if error:
+        if error := cut_off or error:
             faults[invocation.identifier] = Fault(Outcome.INVALID, error)
         return invocation
 

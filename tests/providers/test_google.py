@@ -103,9 +103,10 @@ async def test_a_question_that_is_refused_is_a_filtered_answer(service):
     assert (await service.ask()).reason is StopReason.FILTERED
 
 
-async def test_a_call_that_cannot_be_read_is_a_failure(service):
-    service.will_stream(WIRE._chunk({"text": ""}, "MALFORMED_FUNCTION_CALL"))
-    with pytest.raises(ModelFailure, match=r"MALFORMED_FUNCTION_CALL.*try again"):
+@pytest.mark.parametrize("reason", ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "OTHER"])
+async def test_an_answer_that_ended_in_a_mishap_is_a_failure(service, reason):
+    service.will_stream(WIRE._chunk({"text": ""}, reason))
+    with pytest.raises(ModelFailure, match=rf"{reason}.*try again"):
         await service.ask()
 
 

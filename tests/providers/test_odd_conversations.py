@@ -143,3 +143,13 @@ async def test_thinking_that_nothing_came_of_is_no_obstacle(wire, service):
     assert wire.words(service.bodies[1]) == ["Hm", "Well?"]
     if wire.name in ("anthropic", "responses"):
         assert wire.thoughts(service.bodies[1]) == []
+
+
+async def test_calls_of_an_answer_that_was_cut_off_or_withheld_are_not_made(wire, service, clock):
+    ensemble, calls = clock
+    service.will_answer("Let", calls=[OSLO], stop="length")
+    service.will_answer("Sorry", calls=[OSLO], stop="filtered")
+    reply = await service.ask(ensembles=[ensemble])
+    assert (calls, reply.reason) == ([], StopReason.FILTERED)
+    errors = [each.error for each in reply if isinstance(each, ResultCanister)]
+    assert ["cut off" in errors[0], "withheld" in errors[1]] == [True, True]
