@@ -120,6 +120,7 @@ def _restore(content: list[Any], place: Path) -> list[Any]:
         b'{"id": 1, "result": {"tools": []}}',
         b'{"id": 1, "method": "x"}',
         b'{"id": 1, "result": {"content": "x" "y"}}',
+        b'{"id": 1, "result": {"content": [], "x": ' + b"[" * 200_000 + b"]" * 200_000 + b"}}",
     ],
 )
 def test_what_is_no_result_is_left_alone(message: bytes, folder: Path) -> None:
@@ -245,6 +246,51 @@ async def test_what_is_over_every_limit_is_kept_from_its_beginning() -> None:
     assert str(excess.path) in str(caught.value)
     assert excess.size == 16 * LIMIT
     assert "the beginning" in excess.read(0, 1_000)
+
+
+@pytest.mark.anyio
+async def test_where_nothing_can_be_stored_the_call_fails_and_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse() -> Path:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(excesses.STORE, "reserve", refuse)
+    with anyio.fail_after(60):
+        async with await _open(result_limit=LIMIT) as ensemble:
+            with pytest.raises(converser.ToolExecutionFailure, match="No space left") as caught:
+                await ensemble.access_invoker("good")({"size": 400_000})
+            again = await ensemble.access_invoker("good")()
+    assert caught.value.outcome is converser.Outcome.UNKNOWN
+    assert again.text.startswith("small")
+
+
+@pytest.mark.anyio
+async def test_an_answer_counts_that_came_before_the_server_ended() -> None:
+    """It is being made small when the end of the process is heard of."""
+    script = (
+        "import json, sys\n"
+        "for line in sys.stdin:\n"
+        "    m = json.loads(line)\n"
+        "    if 'id' not in m: continue\n"
+        "    about = {'name': 'x', 'version': '1'}\n"
+        "    results = {'initialize': {'protocolVersion': '2025-06-18', 'serverInfo': about,\n"
+        "        'capabilities': {'tools': {}}}, 'tools/list': {'tools': [{'name': 'last',\n"
+        "        'inputSchema': {'type': 'object'}}]}, 'tools/call': {'content': [{'type': 'text',\n"
+        "        'text': 'x' * 600_000}]}}\n"
+        "    answer = {'result': results[m['method']]} if m['method'] in results else \\\n"
+        "        {'error': {'code': -32601, 'message': 'unknown'}}\n"
+        "    print(json.dumps({'jsonrpc': '2.0', 'id': m['id'], **answer}), flush=True)\n"
+        "    if m['method'] == 'tools/call': sys.exit()\n"
+    )
+    client = converser.StdioMCPClient(
+        [sys.executable, "-c", script], result_limit=LIMIT, reconnect_attempts=0
+    )
+    with anyio.fail_after(60):
+        async with await converser.discover_mcp_tools(client, "brief") as ensemble:
+            result = await ensemble.access_invoker("last")()
+    [link] = _find_links(result)
+    assert link.size == 600_000
 
 
 @pytest.mark.anyio

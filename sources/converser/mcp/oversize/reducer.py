@@ -21,6 +21,7 @@ _HEAD = 256 * 1024
 _SMALL = 64 * 1024
 _TINY = 100
 _BLOCKS_MAX = 1_000
+_DEPTH_MAX = 1_000
 _PIECE = 1024 * 1024
 _SPACE = re.compile(rb"[ \t\r\n]*")
 _SCALAR = re.compile(rb"[^\s,\]}:]+")
@@ -88,6 +89,8 @@ class Scanner:
                     break
                 if token in b"{[":
                     open_ones.append(match.start())
+                    if len(open_ones) > _DEPTH_MAX:
+                        raise Irreducible("it is nested too deeply")
                 elif self._close(open_ones.pop(), match.end()) == start:
                     return match.end()
             else:
