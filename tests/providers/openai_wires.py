@@ -152,7 +152,6 @@ class ChatWire(Wire):
     key_variable = "OPENAI_API_KEY"
     options = freeze({"api": "chat"})
     extras = freeze({"min_p": 0.1})
-    shows_images_in_results = False
     holds_answers_beside_tools = False
 
     def answer(self, text="", calls=(), thought=False, stop=None):
@@ -197,6 +196,11 @@ class ChatWire(Wire):
             for m in body["messages"]
             if m["role"] == "tool"
         ]
+
+    def images(self, body):
+        *_, result, shown = body["messages"]
+        assert (result["role"], shown["role"]) == ("tool", "user")
+        return find_images(json.dumps(shown))
 
     def _messages(self, body, *roles):
         return [m["content"] for m in body["messages"] if m["role"] in roles and m["content"]]

@@ -82,6 +82,23 @@ async def test_an_error_of_a_server_that_sees_is_not_taken_for_blindness(service
     assert isinstance(service.bodies[2]["messages"][0]["content"], list)
 
 
+async def test_images_of_results_come_after_all_results_of_a_turn_and_blindness_is_met(service):
+    clock, _ = make_clock()
+    service.will_answer(calls=[("c1", "photo", {}), OSLO])
+    service.will_fail(400, WIRE.error(400, "no images, please"))
+    service.will_answer("Noon.")
+    service.will_answer("Yes.")
+    transcript = Transcript([user("Look.")])
+    async with WIRE.access(service) as model:
+        await converse(model, transcript, ensembles=[clock])
+        transcript.append(user("Sure?"))
+        await converse(model, transcript, ensembles=[clock])
+    roles = [[message["role"] for message in body["messages"]] for body in service.bodies]
+    start = ["user", "assistant", "tool", "tool"]
+    assert roles[1:] == [[*start, "user"], start, [*start, "assistant", "user"]]
+    assert "which you cannot see" in service.bodies[2]["messages"][2]["content"]
+
+
 async def test_openai_itself_gets_strict_tools_and_an_answer_beside_tools(service, official):
     service.will_answer('{"a": "x"}')
     tools = make_tools(closed=CLOSED, open={}, either={"type": "object", "anyOf": [CLOSED, {}]})

@@ -110,16 +110,13 @@ async def test_parallel_calls_keep_their_order(wire, service, clock):
     assert [identifier for identifier, _ in wire.results(body)] == ["call_1", "call_2"]
 
 
-async def test_an_image_in_a_result_is_shown_or_named(wire, service, clock):
+async def test_an_image_in_a_result_is_shown(wire, service, clock):
     service.will_answer(calls=[("call_1", "photo", {})])
     service.will_answer("A tower.")
     await ask(wire, service, ensembles=[clock[0]])
     body = service.bodies[1]
     assert "The tower:" in wire.results(body)[0][1]
-    if wire.shows_images_in_results:
-        assert wire.images(body) == [base64.b64encode(PICTURE).decode()]
-    else:
-        assert "image/png" in wire.results(body)[0][1]
+    assert wire.images(body) == [base64.b64encode(PICTURE).decode()]
 
 
 async def test_a_failed_call_is_told_as_one(wire, service, clock):

@@ -25,7 +25,6 @@ class Wire:
     path = ""
     options = EMPTY
     key_variable = ""
-    shows_images_in_results = True
     malformed = b'data: {"type": \n\n'
     holds_answers_beside_tools = True
 

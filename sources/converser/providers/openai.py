@@ -43,6 +43,7 @@ Message = dict[str, Any]
 TOOLS_MAX = 128
 """How many tools OpenAI takes; compatible servers have no such limit."""
 _KEPT = "chat"
+_IMAGES_FOLLOW = "The images that the results above could not show:"
 _SOUNDS = {
     **dict.fromkeys(("audio/mpeg", "audio/mp3"), "mp3"),
     **dict.fromkeys(("audio/wav", "audio/x-wav", "audio/wave", "audio/vnd.wave"), "wav"),
@@ -177,17 +178,31 @@ class _Translation:
         self._model = model
         self._count = 0
         self._messages: list[Message] = []
+        self._images: list[Message] = []
 
     def update(self, transcript: Transcript) -> list[Message]:
         thoughts: Mapping[str, str] = EMPTY
         for canister in heal(transcript[self._count :]):
+            if isinstance(canister, ResultCanister):
+                images = [part for part in canister.contents if isinstance(part, ImageContent)]
+                self._images += [_nativize_part(part) for part in images]
+            else:
+                self._show()
             nativize_canister(canister, self._messages)
             if isinstance(canister, AssistantCanister):
                 thoughts = recall(canister, _KEPT, self._model).get("thoughts", EMPTY)
             elif isinstance(canister, InvocationCanister):
                 self._messages[-1].update(thoughts)
+        self._show()
         self._count = len(transcript)
         return self._messages
+
+    def _show(self) -> None:
+        """Shows the images of results after the last of them, since a result itself can be words only."""
+        if self._images:
+            words = {"type": "text", "text": _IMAGES_FOLLOW}
+            self._messages.append({"role": "user", "content": [words, *self._images]})
+            self._images = []
 
 
 def compose_turn(chat: ChatCompleted, *, asked: str = "") -> TurnCompleted:

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, M
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Generic, NoReturn, Protocol, TypeVar
 
-from ..canisters import Canister, DocumentCanister, UserCanister
+from ..canisters import Canister, DocumentCanister, ResultCanister, UserCanister
 from ..contents import ImageContent
 from ..events import TextDelta, ThoughtDelta
 from ..immutables import EMPTY
@@ -88,7 +88,7 @@ def _has_images(canisters: Iterable[Canister]) -> bool:
     return any(
         isinstance(part, ImageContent)
         for canister in canisters
-        if isinstance(canister, (UserCanister, DocumentCanister))
+        if isinstance(canister, (UserCanister, DocumentCanister, ResultCanister))
         for part in canister.contents
     )
 
