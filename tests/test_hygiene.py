@@ -29,7 +29,19 @@ def test_no_control_or_invisible_character_is_left(text: str) -> None:
     cleaned.encode()
 
 
-@given(st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")) | st.just(" ")))
+BLANKS = "\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0" + "".join(map(chr, range(0xE0100, 0xE01F0)))
+
+
+def test_letters_and_marks_that_are_blank_hide_nothing() -> None:
+    assert not set(BLANKS) & set(clean_text(f"plain{BLANKS}"))
+
+
+@given(
+    st.text(
+        st.characters(codec="utf-8", exclude_categories=("C", "Z"), exclude_characters=BLANKS)
+        | st.just(" ")
+    )
+)
 def test_ordinary_text_is_left_alone(text: str) -> None:
     assert clean_text(text) == text
 

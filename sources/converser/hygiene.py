@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import re
 
-# C0 but tab and line feed, DEL, C1; zero-width, bidirectional and tag characters; lone surrogates.
+# C0 but tab and line feed, DEL, C1; zero-width, bidirectional and tag characters; lone surrogates;
+# letters and marks that are blank, among them the selectors in which whole texts can be hidden.
 _TREACHEROUS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
-    "\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+    "\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f"
+    "\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\U000e0100-\U000e01ef]"
 )
 
 
@@ -16,7 +18,7 @@ def clean_text(text: str, *, limit: int = 0) -> str:
     """Shows treacherous characters as escapes, and cuts what is over the limit (0: no limit)."""
     if limit and len(text) > limit:
         text = f"{text[:limit]}… ({len(text)} characters)"
-    if text.isprintable():  # which nothing treacherous is; the common case, at once
+    if text.isascii() and text.isprintable():  # the common case, at once
         return text
     return _TREACHEROUS.sub(_escape, text)
 

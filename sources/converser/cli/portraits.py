@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
+from ..configuration.mistakes import printable
 from ..costs import estimate_tokens
 from ..hygiene import clean_text
 from ..schemas.examples import example_for
@@ -20,6 +21,7 @@ from .screen import squeeze
 from .tools import name_fully
 
 if TYPE_CHECKING:
+    from ..configuration import MCPServer
     from ..invokers import Annotations, Invoker
 
 _HINTS = (
@@ -30,7 +32,7 @@ _HINTS = (
 )
 
 
-def print_portrait(invoker: Invoker) -> None:
+def print_portrait(invoker: Invoker, server: MCPServer) -> None:
     """Shows a tool; all words of its server are made clean, and none is read as markup."""
     console = Console(highlight=False)
     records = read_schema(invoker.arguments_schema, "Arguments", taken=set())
@@ -41,7 +43,7 @@ def print_portrait(invoker: Invoker) -> None:
     for record in records:
         _print_record(console, record, is_first=record is records[0])
     console.print()
-    for title, words in _list_facts(invoker):
+    for title, words in _list_facts(invoker, server):
         console.print(Text.assemble((f"{title:11}", "dim"), words), soft_wrap=True)
 
 
@@ -74,7 +76,7 @@ def _print_record(console: Console, record: Record, *, is_first: bool) -> None:
             console.print(Text(f"      {squeeze(attribute.description)}"))
 
 
-def _list_facts(invoker: Invoker) -> Iterator[tuple[str, str]]:
+def _list_facts(invoker: Invoker, server: MCPServer) -> Iterator[tuple[str, str]]:
     if invoker.output_schema is not None:
         record = read_schema(invoker.output_schema, "Result", taken=set())[0]
         yield "gives", ", ".join(map(_write_attribute, record.attributes)) or "structured data"
@@ -82,6 +84,7 @@ def _list_facts(invoker: Invoker) -> Iterator[tuple[str, str]]:
         yield "says", f"{', '.join(hints)} (the server's word)"
     yield "costs", f"about {estimate_tokens(invoker)} tokens in each request"
     yield "to models", clean_text(invoker.name)
+    yield "from", f"{printable(str(server.origin))} ({server.scope}, {server.transport})"
     yield "example", _write_example(invoker)
 
 

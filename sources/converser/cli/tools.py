@@ -59,7 +59,7 @@ def tools(
     chosen = [each for each in choose_servers(configuration, names) if each.enabled]
     findings = anyio.run(_look, chosen)
     if tool:
-        return _show_one(findings, tool, json=json)
+        return _show_one(findings, chosen[0], tool, json=json)
     for each in findings.ensembles:
         remark(each)
     if json:
@@ -70,7 +70,7 @@ def tools(
     return _complain_of(findings)
 
 
-def _show_one(findings: _Findings, tool: str, *, json: bool) -> int:
+def _show_one(findings: _Findings, server: MCPServer, tool: str, *, json: bool) -> int:
     from .portraits import print_portrait
 
     if not findings.ensembles:
@@ -79,7 +79,7 @@ def _show_one(findings: _Findings, tool: str, *, json: bool) -> int:
     if json:
         _print_json(describe_tool(invoker))
     else:
-        print_portrait(invoker)
+        print_portrait(invoker, server)
     return ExitCode.SUCCESS
 
 

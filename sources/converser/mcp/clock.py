@@ -16,11 +16,17 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 from pydantic import BaseModel, Field
 
+from .. import __version__
+
 _READS = ToolAnnotations(read_only_hint=True, idempotent_hint=False, open_world_hint=False)
 _COUNTS = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
 Zone = Annotated[str, Field(description="An IANA name, such as Europe/Oslo or UTC.")]
 
-server = MCPServer("clock", instructions="Tells the time in any time zone, and counts days.")
+server = MCPServer(
+    "clock",
+    version=__version__,
+    instructions="Tells the time in any time zone, and counts days.",
+)
 
 
 class Moment(BaseModel):
