@@ -279,10 +279,21 @@ def test_raw_spoils_names_schemas_and_contents() -> None:
     assert ask_raw("deaf", good, ("initialize", {})) == []
 
 
-@pytest.mark.parametrize("scenario", raw.SCENARIOS)
-def test_raw_survives_an_unknown_method_in_every_scenario(scenario: str) -> None:
+_OF_ITS_OWN_MIND = {"deaf", "fickle", "reticent", "touchy"}
+
+
+@pytest.mark.parametrize("scenario", sorted({*raw.SCENARIOS} - _OF_ITS_OWN_MIND))
+def test_raw_refuses_the_new_era_and_goes_on_in_most_scenarios(scenario: str) -> None:
     replies = ask_raw(scenario, ("server/discover", {}), ("ping", {}))
-    assert scenario == "deaf" or [replies[0]["error"]["code"], replies[1]["result"]] == [-32601, {}]
+    assert [replies[0]["error"]["code"], replies[1]["result"]] == [-32601, {}]
+
+
+def test_raw_takes_the_question_for_the_new_era_otherwise_where_that_is_the_point() -> None:
+    questions = ("server/discover", {}), ("ping", {})
+    assert [reply["id"] for reply in ask_raw("reticent", *questions)] == [1]
+    assert ask_raw("fickle", *questions)[0]["result"]["supportedVersions"] == ["2026-07-28"]
+    with pytest.raises(subprocess.CalledProcessError):
+        ask_raw("touchy", *questions)
 
 
 async def test_everything_serves_over_stdio(everything_command: list[str]) -> None:

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
+import anyio
 import httpx2
 
 from .exchanges import EventBytes, Exchange, is_message, replace_content
@@ -16,6 +18,18 @@ from .oversize.spills import USUAL_BOUNDS, Bounds
 
 _ENDPOINT = re.compile(rb"event: *endpoint\r?\ndata: *(\S+)\r?\n")
 _ENDPOINT_PLACE_MAX = 65_536
+_LEFT = (anyio.BrokenResourceError, anyio.ClosedResourceError)
+
+
+class _Farewell(logging.Filter):
+    """Drops the traceback that the SDK logs of an event that comes when we have just left."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Called for each message."""
+        return not (record.exc_info and isinstance(record.exc_info[1], _LEFT))
+
+
+logging.getLogger("mcp.client.sse").addFilter(_Farewell())
 
 
 class OldEventsTransport(httpx2.AsyncBaseTransport):
