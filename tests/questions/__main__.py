@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import sys
 import tempfile
@@ -31,6 +32,7 @@ _LIMITS = converser.Limits(turns=6, seconds=600)
 def main() -> None:
     options = _read_options()
     questions = [each for each in read_book(options.book) if options.only in each.text]
+    questions.sort(key=_shuffle)
     record = options.record or RECORDS / f"{options.book}.jsonl"
     record.parent.mkdir(parents=True, exist_ok=True)
     if options.fresh:
@@ -42,6 +44,11 @@ def main() -> None:
             anyio.run(_ask_all, todo, options.model, Path(folder).resolve(), record)
     known = _read_record(record)
     _summarize([known[each.text] for each in questions if each.text in known])
+
+
+def _shuffle(question: Question) -> bytes:
+    """Always the same order, in which any part is a fair sample of the whole."""
+    return hashlib.sha256(question.text.encode()).digest()
 
 
 def _read_options() -> argparse.Namespace:

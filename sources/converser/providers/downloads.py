@@ -93,16 +93,13 @@ def hash_file(path: Path) -> str:
 
 
 @contextmanager
-def show_progress(*, shown: bool) -> Generator[Advance]:
-    """A bar on standard error, where it is wanted and can be drawn."""
-    try:
-        from rich.console import Console
-        from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
-    except ImportError:
-        yield lambda _here, _total: None
-        return
+def show_progress() -> Generator[Advance]:
+    """A bar on standard error."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
+
     columns = (BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not shown) as bar:
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None)
         yield lambda here, total: bar.update(task, completed=here, total=total)
 

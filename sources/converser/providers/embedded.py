@@ -32,6 +32,11 @@ def _write_to_stderr(sentence: str) -> None:
     sys.stderr.write(f"{sentence}\n")
 
 
+def _can_draw(report: Report) -> bool:
+    """Whether there is a terminal that is ours alone, for a bar."""
+    return report is _write_to_stderr and sys.stderr.isatty() and is_installed("rich")
+
+
 class EmbeddedProvider:
     """Loads the model at its first turn, off the event loop, and unloads it when it is closed."""
 
@@ -60,7 +65,7 @@ class EmbeddedProvider:
             sha256=sha256,
             download=download,
             confirm=confirm,
-            progress=sys.stderr.isatty() if progress is None else progress,
+            progress=_can_draw(report) if progress is None else progress,
         )
         self._report = report
         self._server: LlamaServer | None = None

