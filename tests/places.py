@@ -14,6 +14,8 @@ import converser
 from tests.servers import processes
 
 TRANSPORTS = ("in-process", "stdio", "http", "sse")
+PLACES = (*TRANSPORTS, "sdk-stdio")
+"""Also on the SDK's own transport over stdio, which must be able to stand in for ours at any time."""
 LIMIT = 30
 """Seconds after which a wait is a defect; a loaded machine is slow, but not that slow."""
 
@@ -28,6 +30,17 @@ class Place:
     create_client: CreateClient
 
 
+class SdkStdioClient(converser.StdioMCPClient):
+    """Starts a server as ours does, on the transport of the SDK."""
+
+    def open_transport(self) -> Any:
+        """Gives the launch to the SDK."""
+        from converser.mcp.transports import open_sdk_stdio
+
+        launch: Any = super().open_transport()
+        return open_sdk_stdio(launch)
+
+
 @contextlib.contextmanager
 def open_place(transport: str) -> Iterator[Place]:
     """Serve the awkward server; over stdio each client has a process of its own."""
@@ -39,6 +52,9 @@ def open_place(transport: str) -> Iterator[Place]:
     elif transport == "stdio":
         command = processes.awkward_command()
         yield _place(transport, lambda **more: converser.StdioMCPClient(command, **more))
+    elif transport == "sdk-stdio":
+        command = processes.awkward_command()
+        yield _place("stdio", lambda **more: SdkStdioClient(command, **more))
     elif transport == "http":
         with processes.serve_awkward("http") as running:
             url = running.url

@@ -21,7 +21,7 @@ from hypothesis import given, settings, strategies as st
 from mcp.server import Server, ServerRequestContext
 
 import converser
-from tests.places import LIMIT, TRANSPORTS, Marked, Place, open_place, serve_on_port
+from tests.places import LIMIT, PLACES, Marked, Place, open_place, serve_on_port
 from tests.servers import processes
 from tests.servers.awkward import TOOL_NAMES
 
@@ -47,7 +47,7 @@ async def answer(question: converser.Elicitation) -> converser.ElicitationAnswer
     return converser.ElicitationAnswer(values={"name": f"{question.message[5]}. Ada"})
 
 
-@pytest.fixture(scope="module", params=TRANSPORTS)
+@pytest.fixture(scope="module", params=PLACES)
 def place(request: pytest.FixtureRequest) -> Iterator[Place]:
     with open_place(request.param) as opened:
         yield opened

@@ -17,7 +17,7 @@ from hypothesis import given, strategies as st
 from mcp.server.mcpserver import MCPServer
 
 import converser
-from tests.places import LIMIT, TRANSPORTS, open_place
+from tests.places import LIMIT, PLACES, open_place
 from tests.servers import awkward
 
 pytestmark = pytest.mark.anyio
@@ -30,7 +30,7 @@ raw.main()
 """
 
 
-@pytest.fixture(scope="module", params=TRANSPORTS)
+@pytest.fixture(scope="module", params=PLACES)
 async def ensemble(request: pytest.FixtureRequest) -> AsyncGenerator[converser.Ensemble]:
     with open_place(request.param) as place:
         with anyio.fail_after(LIMIT):
