@@ -124,7 +124,7 @@ def test_of_very_many_tools_those_are_shown_that_fit_the_words_or_were_used():
     guide = Guide(make_ensemble(*tools).invokers)
     used = InvocationCanister(identifier="i", name="t119", arguments={"city": "Oslo"})
     shown = [each.name for each in guide.select([user("x"), used, user("number7 and number90")])]
-    assert len(shown) <= TOOLS_MAX
+    assert len(shown) == TOOLS_MAX
     assert {"t7", "t90", "t119"} <= set(shown)
     assert shown == [name for name in guide.invokers if name in shown]
 
@@ -321,6 +321,24 @@ async def test_a_conversation_with_a_tool_is_led_by_small_steps(library, file):
     forms = [body.get("response_format") for body in bodies]
     assert [form is not None for form in forms] == [True, True, True, False]
     assert all(body["temperature"] == 0 and "tools" not in body for body in bodies)
+
+
+@pytest.mark.parametrize("tools", [True, False])
+async def test_an_answer_is_held_to_the_form_that_was_asked_for(library, file, tools):
+    form = {
+        "type": "object",
+        "properties": {"rain": {"type": "boolean"}, "code": {"type": "string", "pattern": "x"}},
+        "required": ["rain"],
+    }
+    will_say(library.service, *([{"tool": "answer"}] if tools else []), {"rain": True})
+    async with access_model("embedded", path=file) as model:
+        reply = await converse(model, ensembles=[make_weather()] if tools else (), answer=form)
+    assert reply.answer == {"rain": True}
+    body = library.service.bodies[-1]
+    schema = body["response_format"]["json_schema"]["schema"]
+    assert schema["properties"] == {"rain": {"type": "boolean"}, "code": {"type": "string"}}
+    assert "Hello" in body["messages"][-1]["content"]
+    assert '"rain"' in body["messages"][-1]["content"]
 
 
 async def test_what_all_requests_of_a_turn_took_is_counted(library, file):

@@ -54,6 +54,20 @@ def simplify(schema: Any) -> Any:
     return simple or {"type": "object"}
 
 
+def loosen(schema: Any) -> Any:
+    """A schema without patterns, of which a grammar can follow few; the answer is checked later."""
+    if isinstance(schema, Mapping):
+        facts = cast("Mapping[str, Any]", schema)
+        return {
+            key: loosen(value)
+            for key, value in facts.items()
+            if not (key == "pattern" and isinstance(value, str))
+        }
+    if isinstance(schema, (list, tuple)):
+        return [loosen(each) for each in cast("Sequence[Any]", schema)]
+    return schema
+
+
 def drop_inventions(arguments: Mapping[str, Any], invoker: Invoker, words: str) -> dict[str, Any]:
     """The arguments without optional ones that nothing in the user's words speaks of.
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
@@ -18,13 +19,14 @@ from ..immutables import EMPTY
 from ..turns import Call, Capabilities, Controls, TurnCompleted, TurnItem, TurnRequest
 from .automatic import is_installed
 from .chat import ChatClient, ChatCompleted, ChatItem
-from .constrained import compose_arguments, drop_inventions, read_object, repeats
+from .constrained import compose_arguments, drop_inventions, loosen, read_object, repeats
 from .guidance import Guide
 from .llama import LlamaServer
 from .openai import Message, compose_turn, nativize_canister
 from .weights import Confirm, Report, Weights
 
 RESULT_TOKENS = 1500
+_FORM = "Answer with one JSON object that fits this JSON Schema: "
 _PLAIN = "You are a helpful assistant. Answer briefly."
 
 
@@ -40,7 +42,7 @@ def _can_draw(report: Report) -> bool:
 class EmbeddedProvider:
     """Loads the model at its first turn, off the event loop, and unloads it when it is closed."""
 
-    capabilities = Capabilities(vision=False, result_budget=RESULT_TOKENS)
+    capabilities = Capabilities(vision=False, answer_schema=True, result_budget=RESULT_TOKENS)
 
     def __init__(
         self,
@@ -118,6 +120,7 @@ class _Turn:
         self._client = client
         self._canisters = request.canisters
         self._controls = _cool(request.controls)
+        self._answer_schema = request.answer_schema
         self._guide = Guide(request.invokers)
 
     async def talk(self) -> AsyncGenerator[ChatItem, None]:
@@ -125,7 +128,7 @@ class _Turn:
         messages: list[Message] = [{"role": "system", "content": _PLAIN}]
         for canister in self._canisters:
             nativize_canister(canister, messages)
-        async with aclosing(self._ask(messages)) as items:
+        async with aclosing(self._answer(messages)) as items:
             async for item in items:
                 yield item
 
@@ -142,9 +145,18 @@ class _Turn:
                 yield completed
                 return
         longer = guide.write_choice(messages, guide.answer, self._canisters)
-        async with aclosing(self._ask(longer)) as items:
+        async with aclosing(self._answer(longer)) as items:
             async for item in items:
                 yield item
+
+    def _answer(self, messages: list[Message]) -> AsyncGenerator[ChatItem, None]:
+        """Lets the model answer: in words, or in the form that was asked for."""
+        if self._answer_schema is None:
+            return self._ask(messages)
+        schema = loosen(self._answer_schema)
+        *before, last = messages
+        content = f"{last['content']}\n{_FORM}{json.dumps(schema, ensure_ascii=False)}"
+        return self._ask([*before, {**last, "content": content}], schema)
 
     async def _call(self, messages: Sequence[Message], name: str) -> ChatCompleted | None:
         """The call of a tool, or None where the model has made that call already."""
@@ -169,16 +181,17 @@ class _Turn:
 
     async def _write(self, messages: Sequence[Message], schema: Mapping[str, Any]) -> ChatCompleted:
         """What the model writes under a schema."""
-        form = {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}}
-        async with aclosing(self._ask(messages, response_format=form)) as items:
+        async with aclosing(self._ask(messages, schema)) as items:
             async for item in items:
                 if isinstance(item, ChatCompleted):
                     return item
         raise AssertionError  # The client gives a whole answer, or raises.
 
     async def _ask(
-        self, messages: Sequence[Message], **options: Any
+        self, messages: Sequence[Message], schema: Mapping[str, Any] | None = None
     ) -> AsyncGenerator[ChatItem, None]:
+        form = {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}}
+        options = {} if schema is None else {"response_format": form}
         stream = self._client.stream("embedded", messages, (), self._controls, **options)
         async with aclosing(stream):
             async for item in stream:

@@ -81,12 +81,12 @@ class Guide:
         self._index = ToolIndex(invokers.values()) if len(invokers) > TOOLS_MAX else None
 
     def select(self, canisters: Iterable[Canister]) -> list[Invoker]:
-        """The tools to choose from, in their order: all, or what was used and what fits the words."""
+        """The tools to choose from, in their order: all, or what was used, what fits the words, and some more."""
         if self._index is None:
             return list(self.invokers.values())
         used = {each.name for each in canisters if isinstance(each, InvocationCanister)}
         found = search_tools([self._index], read_question(canisters), TOOLS_MAX - len(used))
-        wanted = used.union(found)
+        wanted = set(list(dict.fromkeys((*used, *found, *self.invokers)))[:TOOLS_MAX])
         return [invoker for name, invoker in self.invokers.items() if name in wanted]
 
     def compose_choice(self, invokers: Iterable[Invoker]) -> dict[str, Any]:
