@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -12,7 +13,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 import converser
 from converser import (
@@ -32,7 +33,7 @@ from converser import (
     user,
 )
 from converser.persistence import lines
-from tests.test_codec import any_canister
+from tests.test_codec import any_canister, json_data
 
 PICTURE = ImageContent(data=b"\x89PNG" + bytes(range(256)), mimetype="image/png")
 LONG = "All work and no play. " * 100
@@ -392,6 +393,64 @@ def test_a_broken_line_is_told_with_its_number_and_the_rest_is_readable(store, o
     assert "Line 2" in conversation.remarks[0]
     conversation.append([user("4")])
     assert len(read_lines(conversation)) == 4
+
+
+broken_lines = st.one_of(
+    st.binary(max_size=30),
+    json_data.map(lambda data: json.dumps(data).encode()),
+    st.builds(
+        lambda canister, key, value: json.dumps(
+            {**converser.encode_canister(canister), key: value}
+        ).encode(),
+        any_canister,
+        st.sampled_from(["kind", "identifier", "contents", "arguments", "invocation_identifier"]),
+        st.one_of(
+            json_data,
+            st.builds(lambda name, form: {"$content": name, "as": form}, json_data, json_data),
+            json_data.map(lambda data: [{"kind": "text", "text": {"$content": data}}]),
+        ),
+    ),
+)
+
+
+@settings(
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+@example(broken=[b'{"kind": "result", "invocation_identifier": []}'] * 2, ending=b"\n")
+@given(broken=st.lists(broken_lines, max_size=4), ending=st.sampled_from([b"", b"\n"]))
+def test_whatever_is_in_a_file_the_rest_is_usable_and_nothing_else_is_raised(store, broken, ending):
+    conversation = store.create([user("before")])
+    path = conversation.folder / "messages.jsonl"
+    path.write_bytes(path.read_bytes() + b"\n".join(broken) + ending)
+    with contextlib.suppress(PersistenceFailure):
+        conversation.load()
+    with contextlib.suppress(converser.ConfigurationFailure):
+        conversation.fork(len(broken) // 2 + 1)
+    conversation.append([user("after")])
+    texts = [getattr(canister, "text", "") for canister in conversation.salvage()]
+    assert (texts[0], texts[-1]) == ("before", "after")
+    assert conversation.resume()[-1].text == "after"
+    assert list(store.search("after"))
+    for form in converser.ExportFormat:
+        assert "after" in converser.export_conversation(conversation, form)
+    assert conversation.undo()[-1].text == "after"
+    for survey in store.list():
+        store.delete(store.open(survey.identifier))
+
+
+def test_a_conversation_that_cannot_be_read_at_all_does_not_hide_the_others(store):
+    broken, sound = store.create(), store.create([user("sound")])
+    (broken.folder / "messages.jsonl").unlink()
+    (broken.folder / "messages.jsonl").mkdir()
+    first, second = store.list()
+    assert (first.identifier, first.remarks) == (sound.identifier, ())
+    assert second.identifier == broken.identifier
+    assert "Cannot read" in second.remarks[0]
+    assert [each.number for each in store.search("sound")] == [1]
+    with pytest.raises(PersistenceFailure, match="Cannot read"):
+        store.open(broken.identifier).load()
 
 
 def damage(path: Path) -> None:

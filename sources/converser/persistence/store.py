@@ -77,7 +77,11 @@ class ConversationStore:
         """Where these words stand, upper or lower case, in names, tags, messages, calls and results."""
         for survey in self.list():
             conversation = self._access(self._premises.conversations / survey.identifier)
-            yield from search_canisters(survey, conversation.salvage(), words)
+            try:
+                canisters = conversation.salvage()
+            except PersistenceFailure:  # gone, or told of in the survey
+                canisters = ()
+            yield from search_canisters(survey, canisters, words)
 
     def delete(self, conversation: StoredConversation) -> None:
         """Removes a conversation, and the content that no other one uses."""

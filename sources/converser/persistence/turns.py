@@ -29,9 +29,12 @@ def find_turn_starts(kinds: Sequence[object]) -> list[int]:
 
 def is_call_open(lines: Sequence[Mapping[str, Any]], length: int) -> bool:
     """Whether a call among the first canisters has its result only after them."""
-    calls = {line.get("identifier") for line in lines[:length] if line.get("kind") == "invocation"}
+    # As text, since anything may stand in a line that somebody edited.
+    calls = {
+        str(line.get("identifier")) for line in lines[:length] if line.get("kind") == "invocation"
+    }
     later = (line for line in lines[length:] if line.get("kind") == "result")
-    return any(line.get("invocation_identifier") in calls for line in later)
+    return any(str(line.get("invocation_identifier")) in calls for line in later)
 
 
 def answer_calls(canisters: Sequence[Canister]) -> tuple[Canister, ...]:
