@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import math
+
 import anyio
+import anyio.lowlevel
 import pytest
 
 from converser import Context
-from converser.mcp.clocks import CallClock
+from converser.mcp.clocks import CallClock, Deadlines
 
 pytestmark = pytest.mark.anyio
 
@@ -30,3 +33,29 @@ async def test_a_silent_server_is_not_waited_for_without_end(
     assert clock.scope.deadline - begun == pytest.approx(first, abs=0.2)
     clock.note_progress()
     assert clock.scope.deadline - begun == pytest.approx(moved, abs=0.2)
+
+
+async def test_deadlines_stand_still_together_while_a_person_is_waited_for() -> None:
+    deadlines = Deadlines()
+    with deadlines.within(5) as early, deadlines.within(9) as free:
+        with deadlines.hold():
+            assert early.deadline == math.inf
+            with deadlines.within(3) as late, deadlines.hold():
+                assert late.deadline == math.inf
+            assert early.deadline == math.inf  # somebody else still holds
+            deadlines.lift(free)
+        now = anyio.current_time()
+        assert early.deadline - now == pytest.approx(5, abs=0.2)
+        assert free.deadline == math.inf
+        with deadlines.within(2) as last:
+            assert last.deadline - now == pytest.approx(2, abs=0.2)
+
+
+async def test_a_deadline_that_is_over_ends_its_block_only() -> None:
+    deadlines = Deadlines()
+    with deadlines.within(60) as outer:
+        with deadlines.within(0.01) as inner:
+            await anyio.sleep(30)
+        assert inner.cancelled_caught
+        await anyio.lowlevel.checkpoint()
+    assert not outer.cancelled_caught
