@@ -24,7 +24,7 @@ from .exits import ExitCode
 from .findings import Finding, broken, note, well
 from .options import DEFAULTS, AsJSON, Options
 from .rosters import create_roster
-from .screen import say
+from .screen import count, say
 from .trust import find_untrusted, is_given
 
 _MARKS = {"well": ("✓", "green"), "note": ("!", "yellow"), "broken": ("✗", "red")}
@@ -61,8 +61,8 @@ def _examine(options: Options) -> Iterator[Finding]:
 
 def _check_files(configuration: Configuration) -> Iterator[Finding]:
     for source in configuration.files:
-        count = sum(server.origin == source.path for server in configuration.servers.values())
-        words = f"{printable(str(source.path))} ({source.scope}): {count} servers"
+        number = sum(server.origin == source.path for server in configuration.servers.values())
+        words = f"{printable(str(source.path))} ({source.scope}): {count(number, 'server')}"
         yield well("configuration", words)
         yield from _check_lock(source.path)
     if not configuration.files:
@@ -113,7 +113,7 @@ async def _connect(servers: Sequence[MCPServer]) -> list[Finding]:
             findings.append(broken(name, survey.error.message, survey.error.remedy))
             continue
         pulse = "" if survey.pulse is None else f", answers in {1000 * survey.pulse:.0f} ms"
-        words = f"{len(survey.tools)} tools, about {survey.tokens} tokens{pulse}"
+        words = f"{count(len(survey.tools), 'tool')}, about {survey.tokens} tokens{pulse}"
         findings.append(well(name, words))
         findings.extend(note(name, words) for words in (survey.trouble, *survey.remarks) if words)
         for tool, reason in survey.disabled_tools.items():

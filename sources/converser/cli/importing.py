@@ -21,7 +21,7 @@ from .conversing.terminals import is_interactive
 from .documents import Document
 from .editing import HERE, Place
 from .hosts import list_places, read_host_file
-from .screen import complain, confirm
+from .screen import complain, confirm, count
 
 
 def import_(
@@ -75,8 +75,8 @@ def _read(paths: Sequence[Path]) -> list[Reading]:
         except ConfigurationFailure as failure:
             complain(failure)
             continue
-        count = len(reading.servers)
-        complain(f"{host}: {count or 'no'} servers in {printable(str(path))}", style="dim")
+        number = count(len(reading.servers), "server")
+        complain(f"{host}: {number} in {printable(str(path))}", style="dim")
         readings.append(reading)
     return readings
 

@@ -21,7 +21,7 @@ from .exits import ExitCode
 from .judging import judge
 from .options import DEFAULTS, Options
 from .rosters import create_roster
-from .screen import complain, print_lines
+from .screen import complain, count, print_lines
 
 if TYPE_CHECKING:
     from ..invokers import Tool
@@ -114,8 +114,8 @@ def _compare(before: _Entries, after: _Entries) -> Iterator[str]:
         old, new = before.get(name), after.get(name)
         if old is None or new is None:
             entry = old or new
-            count = len(entry.tools) if entry else 0
-            yield f"{'+' if old is None else '-'} {name}: {count} tools"
+            number = len(entry.tools) if entry else 0
+            yield f"{'+' if old is None else '-'} {name}: {count(number, 'tool')}"
             continue
         if old.reach != new.reach:
             yield f"~ {name}: is reached in another way than before"

@@ -148,6 +148,11 @@ def print_lines(lines: Iterable[str]) -> None:
         console.print(Text(clean_text(line), _MARKS.get(line.lstrip()[:1], "")))
 
 
+def count(number: int, noun: str) -> str:
+    """So many of something, in words."""
+    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
+
+
 def squeeze(text: str) -> str:
     """Text on one line, cleaned, and cut where it is endless."""
     return clean_text(" ".join(text.split()), limit=500)
