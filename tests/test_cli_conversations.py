@@ -17,6 +17,7 @@ from converser import (
     InvocationCanister,
     ResultCanister,
     TextualContent,
+    UnknownCanister,
     Usage,
     load_canister,
     supervisor,
@@ -113,6 +114,16 @@ def test_at_a_terminal_results_are_folded_and_nothing_steers_it(hike, tmp_path):
     assert "\x1b[2J" not in terminal.text
 
 
+def test_what_stands_alone_or_is_unknown_is_shown_too(store, tmp_path):
+    orphan = ResultCanister(invocation_identifier="gone", structured={"degrees": 2})
+    unknown = UnknownCanister(kind="hologram", data={"depth": 3})
+    identifier = store.create([orphan, CALL, unknown]).identifier
+    shown = run("conversations", "show", identifier, cwd=tmp_path).stdout
+    assert '\n1 Result\n    {"degrees": 2}\n' in shown
+    assert "\n2 weather__forecast  no result\n" in shown
+    assert '\n3 hologram\n    {"depth": 3}\n' in shown
+
+
 def test_words_are_found_with_their_place(hike, tmp_path):
     ended = run("conversations", "search", "on", "SATURDAY", cwd=tmp_path)
     assert ended.stdout == f"{hike}\t2\tuser\tWhere to on Saturday?\tA hike\n"
@@ -178,6 +189,7 @@ def test_in_a_pipe_nothing_is_deleted_without_yes(store, hike, tmp_path):
     unknown = run("conversations", "delete", hike, "nope", "--yes", cwd=tmp_path)
     assert unknown.returncode == 2
     assert len(store.list()) == 2
+    assert run("conversations", "delete", "--yes", cwd=tmp_path).returncode == 2
     assert run("conversations", "delete", "A hike", other, "--yes", cwd=tmp_path).returncode == 0
     assert store.list() == ()
 

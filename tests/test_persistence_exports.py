@@ -277,6 +277,30 @@ def test_nothing_in_a_result_can_end_its_fence(store):
     assert "\n`````\n```\n## User\n````\nfake\n`````\n" in text
 
 
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.0004, "under 1 ms"),
+        (0.0421, "42 ms"),
+        (0.0999, "0.1 s"),
+        (59.4, "59.4 s"),
+        (125.2, "2 min 5 s"),
+    ],
+)
+def test_durations_are_as_precise_as_is_of_use(store, seconds, words):
+    call = InvocationCanister(identifier="c", name="n")
+    result = ResultCanister(invocation_identifier="c", duration=seconds)
+    conversation = store.create([call, result])
+    assert f"### Call of `n`, {words}\n" in export_conversation(conversation, "md")
+    assert words in Page(export_conversation(conversation, "html")).text
+
+
+def test_a_fence_that_is_closed_is_left_as_it_is(store):
+    fenced = "~~~\n```\n~~~\n\n```py\nx = 1\n``` py\n```"
+    text = export_conversation(store.create([assistant(fenced), user("Go on.")]), "md")
+    assert f"{fenced}\n\n## User\n" in text
+
+
 def test_an_answer_that_was_cut_off_in_a_fence_does_not_swallow_the_rest(store):
     text = export_conversation(store.create([assistant("```py\nx = 1"), user("Go on.")]), "md")
     assert "```py\nx = 1\n```\n\n## User\n" in text
