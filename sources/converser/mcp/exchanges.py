@@ -100,9 +100,12 @@ async def read_answer(
         await response.aclose()
     if isinstance(body, Spill) or has_too_many_parts(body, bounds.parts):
         body, is_plain = await _reduce(body, bounds), False
-    if len(body) > _LONG:
+    if is_long := len(body) > _LONG:
         await anyio.lowlevel.checkpoint()
-    if has_odd_characters(body):
+    is_odd = has_odd_characters(body)
+    if is_long:
+        await anyio.lowlevel.checkpoint()
+    if is_odd:
         try:
             body = to_json(decode_leniently(body))
         except ValueError:
