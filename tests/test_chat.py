@@ -60,7 +60,7 @@ def test_a_conversation_with_calls_is_shown_as_it_happens_and_is_kept(open_chat,
         terminal.type("What is\\\r2 + 3?\r")
         text = terminal.wait_for("• b")
         assert "● awkward.add a=2 b=3 · done, " in text
-        assert '⎿ {"sum": 5}' in text
+        assert '└ {"sum": 5}' in text
         assert "It is 5, see here (https://example.com/x)." in text
         assert "… 3 more lines · /show 2" in text
         saved = text.split("image saved: ")[1].partition(".png")[0].replace("\n", "")
@@ -119,7 +119,7 @@ def test_a_call_asks_in_place_once_always_or_no(open_chat, service):
             will_call(service, ("awkward_slow", {**arguments, "x": f"{EVIL}{'long ' * 40}end"}))
             will_say(service, f"Round {number}.")
             terminal.type("Go.\r")
-            terminal.wait_for("Allow it?", times=number)
+            terminal.wait_for("Allow it?")
             assert terminal.text.replace("\n", "").count("long ") == 40 * number
             terminal.type(key)
             terminal.wait_for(f"Round {number}.")
@@ -128,7 +128,8 @@ def test_a_call_asks_in_place_once_always_or_no(open_chat, service):
         will_say(service, "Round 4.")
         terminal.type("Go.\r")
         terminal.wait_for("Round 4.")
-        assert terminal.text.count("Allow it?") == 3
+        assert terminal.text.count("wants to run") == 3
+        assert terminal.text.count("  allowed once") == 1
         leave(terminal)
     assert "\\u001b]0;owned" in terminal.text
 
@@ -186,7 +187,7 @@ def test_a_server_asks_in_place_and_its_name_is_shown(open_chat, service):
         terminal.wait_for("Send this to the server?")
         terminal.type("y")
         terminal.wait_for("Greeted.")
-        assert "Ada" in terminal.text.split("⎿")[1]
+        assert "Ada" in terminal.text.split("└")[1]
         leave(terminal)
 
 
@@ -254,7 +255,7 @@ def test_a_killed_chat_loses_nothing_that_was_shown(open_chat, service, store):
     with open_chat("chat", "--yes") as terminal:
         terminal.wait_for("❯")
         terminal.type("Go.\r")
-        terminal.wait_for("⎿ kept")
+        terminal.wait_for("└ kept")
         terminal.wait_for("started")
         terminal.process.kill()
         terminal.process.wait()

@@ -121,12 +121,13 @@ async def _ask(
     canisters: list[Canister],
 ) -> int:
     from .conversing.approvals import Approvals
-    from .conversing.preparing import find_model, obtain_consent
+    from .conversing.preparing import find_model, label_model, obtain_consent
 
     display = _choose_display(json=own.json)
     questioner = _find_questioner(display)
     approvals = Approvals(display, questioner, everything=options.yes, patterns=options.allow)
     async with await find_model(options.model, configuration, display.tell) as model:
+        label_model(model, display)
         await obtain_consent(model, display, questioner, yes=options.yes)
         transcript = _begin(own, canisters, model.name)
         start = len(transcript)

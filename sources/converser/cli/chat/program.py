@@ -111,6 +111,7 @@ async def _alternate(session: Session, reader: Reader) -> None:
             return
         if words.startswith("/"):
             await obey(session, words)
+            session.display.space()
         elif words.strip():
             await session.answer(words)
 

@@ -13,7 +13,7 @@ from ...events import Event, InvocationCompleted, ServerStateChanged, ToolsChang
 from ...exceptions import ConverserFailure
 from ..asks import SHORTFALLS
 from ..conversing.keeping import KeptTranscript
-from ..conversing.preparing import find_model, obtain_consent
+from ..conversing.preparing import find_model, label_model, obtain_consent, title_model
 from .inputs import redraw, tell_beside
 from .interrupts import Interrupts
 
@@ -73,12 +73,17 @@ class Session:
         """Looks for the model that was named, or one that is at hand."""
         try:
             self.model = await find_model(self.model_name, self.configuration, self.notify)
+            tell_beside(self._label)
         except ConverserFailure as failure:
             self._model_failure = failure
             self.notify(str(failure), "yellow")
         finally:
             self._model_ready.set()
             redraw()
+
+    def _label(self) -> None:
+        if self.model is not None:
+            label_model(self.model, self.display)
 
     async def close(self) -> None:
         """Lets go of servers and model."""
@@ -117,7 +122,7 @@ class Session:
         up = sum(each.state == "connected" for each in surveys)
         servers = f"{up} of {len(surveys)} servers" if surveys else "no servers"
         tokens = sum(usage.tokens_in + usage.tokens_out for usage in self.sum_usage().values())
-        model = self.model.name if self.model else "no model yet"
+        model = title_model(self.model.name) if self.model else "no model yet"
         parts = [model, servers, f"{tokens:,} tokens" if tokens else "", self.name]
         return " · ".join(filter(None, parts))
 
@@ -152,6 +157,7 @@ class Session:
         await obtain_consent(model, self.display, self.questioner, yes=self.yes)
         self._ensure_kept(model)
         self.transcript.append(user(words))
+        self.display.space()
         async with self.display.running():
             await self._await_servers()
             reply = await model.converse(
@@ -200,6 +206,7 @@ class Session:
         model = await find_model(name, self.configuration, self.notify)
         before, self.model = self.model, model
         self._model_ready.set()
+        self._label()
         if before is not None:
             await before.close()
         if (conversation := self.transcript.conversation) is not None:

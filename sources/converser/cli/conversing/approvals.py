@@ -18,7 +18,8 @@ from .wording import list_arguments
 if TYPE_CHECKING:
     from ...invokers import Invoker
 
-_CHOICES = "Allow it?  y once · a always in this conversation · n no  "
+_CHOICES = "  Allow it?  y once · a always in this conversation · n no  "
+_ANSWERS = {"y": "allowed once", "a": "allowed in this conversation"}
 
 
 class Approvals:
@@ -59,6 +60,7 @@ class Approvals:
         async with self._display.pausing():
             self._show(request, title)
             answer = await questioner.choose(_CHOICES, "yan")
+            self._display.tell(f"  {_ANSWERS.get(answer, 'not allowed')}")
         if answer == "a":
             self._always[title] = request.invoker.tool
         return allow() if answer in {"y", "a"} else deny("The user did not approve it.")

@@ -37,6 +37,10 @@ class Display(Protocol):
         """Says something of our own; untrusted parts are made clean here."""
         ...
 
+    def space(self) -> None:
+        """Sets what the person typed apart from what comes of it."""
+        ...
+
     def announce(self, words: str) -> None:
         """Says what is being waited for, for as long as it is; nothing, to end it."""
         ...
@@ -73,6 +77,9 @@ class PlainDisplay:
     def tell(self, words: str, style: str = "dim") -> None:
         """A line on standard error."""
         self.console.print(Text(clean_text(words), style=style))
+
+    def space(self) -> None:
+        """A pipe needs no air."""
 
     def announce(self, words: str) -> None:
         """Nobody waits at a pipe."""

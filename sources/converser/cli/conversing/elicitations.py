@@ -50,11 +50,12 @@ async def _answer(
     for name, part in _list_fields(form):
         value = await _fill(name, part, display, questioner, is_required=name in required)
         if value is None:
-            display.tell("Declined.")
+            display.tell("  not sent")
             return ElicitationAnswer(action="decline")
         if value is not _SKIPPED:
             values[name] = value
-    answer = await questioner.choose("Send this to the server?  y yes · n no  ", "yn")
+    answer = await questioner.choose("  Send this to the server?  y yes · n no  ", "yn")
+    display.tell("  sent" if answer == "y" else "  not sent")
     return ElicitationAnswer(action="accept" if answer == "y" else "decline", values=values)
 
 
@@ -66,7 +67,8 @@ async def _offer_page(url: str, display: Display, questioner: Questioner) -> Eli
     if not url.startswith(("https://", "http://")):
         display.tell("That is no page on the web, so it is not opened.", "yellow")
         return ElicitationAnswer(action="decline")
-    answer = await questioner.choose("Open this page?  y yes · n no  ", "yn")
+    answer = await questioner.choose("  Open this page?  y yes · n no  ", "yn")
+    display.tell("  opened" if answer == "y" else "  not opened")
     if answer != "y":
         return ElicitationAnswer(action="decline")
     import webbrowser

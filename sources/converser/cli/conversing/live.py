@@ -82,7 +82,7 @@ class _Running:
         row.add_row(*cells)
         if not self.words:
             return row
-        return Group(row, Text(f"  ⎿ {self.words}", "dim", no_wrap=True, overflow="ellipsis"))
+        return Group(row, Text(f"  └ {self.words}", "dim", no_wrap=True, overflow="ellipsis"))
 
 
 class LiveDisplay:
@@ -135,6 +135,10 @@ class LiveDisplay:
     def tell(self, words: str, style: str = "dim") -> None:
         """Says something of our own above what moves."""
         self.console.print(Text(clean_text(words), style=style))
+
+    def space(self) -> None:
+        """An empty line between what the person typed and what comes of it."""
+        self.console.print()
 
     def announce(self, words: str) -> None:
         """What is being waited for, beside a spinner."""
@@ -220,7 +224,7 @@ class LiveDisplay:
         hint = f"/show {record.number}" if self._can_open else ""
         lines = fold(list_result(record.result), self.console.width - 5, hint)
         for number, words in enumerate(lines):
-            self.console.print(Text(f"  {'⎿' if number == 0 else ' '} {words}", "dim"))
+            self.console.print(Text(f"  {'└' if number == 0 else ' '} {words}", "dim"))
         for image in list_images(record.result):
             show_image(self.console, image)
         self.console.print()

@@ -87,15 +87,23 @@ async def find_model(
     return await run_sync(access)
 
 
+def title_model(name: str) -> str:
+    """A model as people call it; of the embedded one, the name of its file says nothing to them."""
+    return "embedded" if name.startswith("embedded:") else name
+
+
+def label_model(model: Model, display: Display) -> None:
+    """Says of the embedded model what it is."""
+    if title_model(model.name) == "embedded":
+        display.tell("embedded: a small model on this machine; a demonstration, which errs.")
+
+
 async def obtain_consent(
     model: Model, display: Display, questioner: Questioner | None, *, yes: bool
 ) -> None:
     """Lets the weights of the embedded model be fetched only where the person wants it."""
     from ...providers.weights import Weights
 
-    if not model.name.startswith("embedded:"):
-        return
-    display.tell(f"{model.name}: a small model on this machine, a demonstration; it errs.")
     if yes or not _lacks_weights(model):
         return
     words = f"The embedded model must be fetched first, once: {Weights().describe()}."

@@ -33,7 +33,7 @@ class TerminalQuestioner:
         self._interrupted = interrupted
 
     async def choose(self, words: str, keys: str) -> str:
-        """One key; Escape, Ctrl-C and Ctrl-D are no answer."""
+        """One key; Escape, Ctrl-C and Ctrl-D are no answer. Who asks shows what was chosen."""
         from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
         from prompt_toolkit.keys import Keys
 
@@ -52,7 +52,7 @@ class TerminalQuestioner:
         for key in {*keys, *keys.upper()}:
             bindings.add(key)(answer)
         bindings.add("escape", eager=True)(escape)
-        return await self._ask(words, key_bindings=bindings) or ""
+        return await self._ask(words, key_bindings=bindings, erase_when_done=True) or ""
 
     async def read(
         self, words: str, *, default: str = "", options: Sequence[str] = ()
