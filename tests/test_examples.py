@@ -23,7 +23,7 @@ DEADLINE = 120.0
 _PAGES = sorted(DOCUMENTATION.rglob("*.rst"))
 _REMOTE = "over_http"
 _PROGRAMS = sorted({path.stem for path in EXAMPLES.glob("*.txt")} - {_REMOTE})
-_OTHERS = {_REMOTE, "embedded", "weather_server", "troubled_server", "test_weather"}
+_OTHERS = {_REMOTE, "embedded", "weather_server", "notes_server", "troubled_server", "test_weather"}
 
 
 def run(*arguments: str | Path, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
