@@ -35,10 +35,11 @@ def create_roster(servers: Iterable[MCPServer]) -> Roster:
     from ..rosters.roster import Roster
 
     eager = [replace(server, lazy=False, required=False) for server in servers]
-    return Roster(eager, observer=_tell)
+    return Roster(eager, observer=whisper_event)
 
 
-def _tell(event: Event) -> None:
+def whisper_event(event: Event) -> None:
+    """Tells of the states of servers, where somebody wants to know."""
     if isinstance(event, ServerStateChanged):
         reason = f": {event.reason}" if event.reason else ""
         whisper(f"{event.server} is {event.state}{reason}")

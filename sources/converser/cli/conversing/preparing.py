@@ -15,6 +15,7 @@ from ...configuration import Configuration
 from ...exceptions import ModelFailure
 from ...immutables import FrozenDictionary
 from ..options import TalkOptions, find_server
+from ..rosters import whisper_event
 
 if TYPE_CHECKING:
     from ...models import Model
@@ -53,6 +54,7 @@ def enlist(configuration: Configuration, *, lazy: bool, **settings: Any) -> Rost
     lock = _find_lock(configuration, FILE_NAME)
     if lazy and lock is not None:
         configuration = _relax(configuration, lock)
+    settings.setdefault("observer", whisper_event)
     return open_roster(configuration, lock=lock, renew_lock=False, **settings)
 
 
