@@ -171,6 +171,30 @@ def test_servers_of_other_programs_are_found_and_no_value_is_written_without_a_w
     assert "hunter2" not in ended.stderr + (hosts / "converser.toml").read_text(encoding="utf-8")
 
 
+def test_servers_of_strangers_are_not_approved_by_the_import_alone(hosts):
+    untrusting = {"CONVERSER_TRUST": ""}
+    (hosts / "converser.toml").unlink()
+    mine = run("servers", "import", "--user", cwd=hosts, environment=untrusting)
+    assert mine.returncode == 4
+    assert "remote: connect to https://example.org/sse" in mine.stderr
+    assert not (hosts / "config" / "converser").exists()
+    assert run("servers", "import", cwd=hosts, environment=untrusting).returncode == 0
+    assert run("tools", cwd=hosts, environment=untrusting).returncode == 4
+
+
+@needs_terminal
+def test_at_a_terminal_the_import_shows_what_servers_do_and_asks(hosts):
+    claude = hosts / "config" / "Claude" / "claude_desktop_config.json"
+    with open_terminal("servers", "import", claude, "--config", "new.toml", cwd=hosts) as terminal:
+        assert "my-files: run npx -y x; with the variables" in terminal.wait_for("[y/N] ")
+        terminal.type("y\n")
+        assert "my-files: TOKEN" in terminal.wait_for("[y/N] ")
+        terminal.type("n\n")
+        assert terminal.finish() == 0
+    assert read(hosts, "new.toml")["my-files"]["environment"]["TOKEN"] == "env:TOKEN"
+    assert "hunter2" not in terminal.text
+
+
 def test_values_are_written_where_it_is_asked_for_into_a_file_for_the_user_alone(hosts):
     claude = hosts / "config" / "Claude" / "claude_desktop_config.json"
     ended = run("servers", "import", claude, "--values", "--config", "new.toml", cwd=hosts)

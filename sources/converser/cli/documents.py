@@ -66,8 +66,16 @@ class Document:
         owner: Any = self._toml["mcp"]
         owner[name][key] = value
 
-    def save(self, *, private: bool = False) -> None:
-        """Writes the file in one step; what the user had approved stays approved after our own edit."""
+    @property
+    def is_users(self) -> bool:
+        """Whether it is the user's own file, which is obeyed unasked."""
+        return os.path.realpath(self.path) == os.path.realpath(find_user_file())
+
+    def save(self, *, private: bool = False, approved: bool = True) -> None:
+        """Writes the file in one step.
+
+        What the user had approved stays approved after an edit of ours, if that is `approved` too.
+        """
         text = tomlkit.dumps(self._toml)
         if not self._is_as_meant(text):
             raise self._refuse("its layout is too unusual to be edited without harm")
@@ -77,7 +85,7 @@ class Document:
             _write(self.path, after, mode=0o600 if private else None)
         except OSError as failure:
             raise self._refuse(failure.strerror or type(failure).__name__) from None
-        if is_ours and os.path.realpath(self.path) != os.path.realpath(find_user_file()):
+        if is_ours and approved and not self.is_users:
             approve(self.path, hash_content(after))
 
     def _read(self) -> bytes:

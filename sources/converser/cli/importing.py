@@ -21,7 +21,9 @@ from .conversing.terminals import is_interactive
 from .documents import Document
 from .editing import HERE, Place
 from .hosts import list_places, read_host_file
+from .judging import Distrust
 from .screen import complain, confirm, count
+from .trust import describe_server, is_given
 
 
 def import_(
@@ -29,12 +31,16 @@ def import_(
     values: Annotated[
         bool | None,
         Parameter(
+            negative="--no-values",
             help="Write the values of variables and headers as they are; or write env:NAME, and"
-            " set the variables yourself. At a terminal you are asked."
+            " set the variables yourself. At a terminal you are asked.",
         ),
     ] = None,
     force: Annotated[
         bool, Parameter(negative=(), help="Write over servers of the same name.")
+    ] = False,
+    trust: Annotated[
+        bool, Parameter(negative=(), help="Approve what these servers do without being asked.")
     ] = False,
     place: Place = HERE,
 ) -> None:
@@ -50,15 +56,39 @@ def import_(
     if not found:
         complain("There is nothing to take over.")
         return
+    approved = _ask(found, document, given=trust)
     texts = _find_plain_texts(found)
     is_plain = _decide(texts, document.path, values)
     if is_plain:
         texts = {key: text for key, text in texts.items() if text.is_set}
     for server in found:
         document.put(server.name, _dump(server, texts))
-    document.save(private=is_plain)
+    document.save(private=is_plain, approved=approved)
     names = ", ".join(server.name for server in found)
     complain(f"Added to {printable(str(document.path))}: {names}.", style="green")
+
+
+def _ask(servers: Sequence[MCPServer], document: Document, *, given: bool) -> bool:
+    """Shows what these servers would do, since a project's file may be among those that were found.
+
+    Where nobody can be asked, the project's file is edited, but not approved; and the user's own
+    file, which needs no approval, is not edited.
+    """
+    complain("These servers want to:")
+    for server in servers:
+        complain(f"  {describe_server(server)}", style="bold")
+    if is_given(given):
+        return True
+    if is_interactive():
+        if confirm(f"Add them to {printable(str(document.path))}?"):
+            return True
+        raise Distrust("Nothing was added.")
+    if document.is_users:
+        raise Distrust(
+            "Nothing was added: here is no terminal to ask whether these servers may be used.",
+            remedy="Approve them with --trust, once you have read what they do.",
+        )
+    return False
 
 
 def _read(paths: Sequence[Path]) -> list[Reading]:

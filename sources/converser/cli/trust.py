@@ -97,13 +97,18 @@ def describe(source: Source, configuration: Configuration) -> Iterator[str]:
     """What a file would start and whom it would send something to, a line each; no secret is shown."""
     for server in configuration.servers.values():
         if server.origin == source.path:
-            state = "" if server.enabled else " (disabled)"
-            yield f"{server.name}{state}: {'; '.join(_describe_server(server))}"
+            yield describe_server(server)
     for key, table in source.tables.items():
         yield f"{key}: {_describe_table(table)}"
 
 
-def _describe_server(server: MCPServer) -> Iterator[str]:
+def describe_server(server: MCPServer) -> str:
+    """What a server would start or be sent, on one line."""
+    state = "" if server.enabled else " (disabled)"
+    return f"{server.name}{state}: {'; '.join(_list_deeds(server))}"
+
+
+def _list_deeds(server: MCPServer) -> Iterator[str]:
     if server.transport == "stdio":
         yield f"run {printable(shlex.join(server.command))}"
         if server.cwd is not None:
