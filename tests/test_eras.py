@@ -58,6 +58,16 @@ async def test_the_era_is_known_to_the_next_roster() -> None:
     assert ["server/discover" in words for words in asked] == [True, False]
 
 
+async def test_a_server_that_became_modern_is_connected_and_forgotten() -> None:
+    memory = EraMemory(processes.raw_command("modern"), None)
+    memory.note(legacy=True)
+    client = _create_client("modern")
+    with anyio.fail_after(30):
+        async with await converser.discover_mcp_tools(client, "new"):
+            assert client.protocol_version == "2026-07-28"
+    assert not memory.recall()
+
+
 @pytest.mark.parametrize("damage", [b"", b"{", b"3", b'[1, "x"]', b"[" * 100_000])
 async def test_a_damaged_file_is_like_none(place: Path, damage: bytes) -> None:
     file = place / "converser" / "legacy-servers.json"

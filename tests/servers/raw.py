@@ -226,6 +226,13 @@ class Fickle(Changing):
         return answer if answer is None else {**answer, **cache}
 
 
+class Modern(Fickle):
+    """Of the new era alone: it does not know the handshake."""
+
+    def answer(self, method: str, parameters: JSON) -> JSON | None:
+        return None if method == "initialize" else super().answer(method, parameters)
+
+
 class Mayfly(Scenario):
     """It ends as soon as it has told its tools."""
 
@@ -271,6 +278,7 @@ SCENARIOS: dict[str, Callable[[], Scenario]] = {
     "touchy": Touchy,
     "changing": Changing,
     "fickle": Fickle,
+    "modern": Modern,
     "mayfly": Mayfly,
     "rude": Rude,
     "deaf": Deaf,
