@@ -4,15 +4,18 @@
 from __future__ import annotations
 
 import json
+import signal
 import stat
+import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 import tomli
 
 from tests.servers.processes import awkward_command
-from tests.terminals import open_terminal, run
+from tests.terminals import DEADLINE, PROGRAM, create_environment, open_terminal, run
 
 needs_terminal = pytest.mark.skipif(sys.platform == "win32", reason="There is no pty.")
 TOML = f"""
@@ -82,12 +85,36 @@ def test_the_live_table_ends_with_ctrl_c(project):
         assert "Traceback" not in terminal.text
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Signals are others there.")
+def test_in_a_pipe_each_change_is_a_line(project):
+    with subprocess.Popen(
+        [*PROGRAM, "servers", "--watch"],
+        cwd=project,
+        env=create_environment(project, {"CONVERSER_TRUST": "1"}),
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+    ) as process:
+        guard = threading.Timer(DEADLINE, process.kill)
+        guard.start()
+        assert process.stdout is not None
+        states = []
+        while "connected" not in states:
+            name, state = process.stdout.readline().split("\t")[:2]
+            states += [state] if name == "awkward" else []
+        process.send_signal(signal.SIGINT)
+        assert process.wait(DEADLINE) == 130
+        guard.cancel()
+    assert states == list(dict.fromkeys(states))
+
+
 def test_edits_keep_comments_order_and_permissions(project):
     (project / "converser.toml").chmod(0o640)
     url = "https://example.org/mcp"
     added = run("servers", "add", "far", "--url", url, "--header", "Key=env:KEY", cwd=project)
     assert added.returncode == 0, added.stderr
     run("servers", "add", "new", "--env", "A=b=c", "--", "program", "--url", "-x", cwd=project)
+    run("servers", "add", "mine", "--user", "--", "mine", cwd=project)
+    assert read(project, "config/converser/converser.toml") == {"mine": {"command": ["mine"]}}
     run("servers", "enable", "idle", cwd=project)
     run("servers", "disable", "awkward", cwd=project)
     run("servers", "remove", "broken", cwd=project)

@@ -139,8 +139,9 @@ def _write(path: Path, content: bytes, *, mode: int | None) -> None:
     draft = target.with_name(f".{target.name}.{secrets.token_hex(6)}")
     with contextlib.suppress(FileNotFoundError):
         mode = target.stat().st_mode & 0o7777
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
+        with os.fdopen(os.open(draft, flags, 0o600), "wb") as stream:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
