@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,6 +22,8 @@ from ..configuration.readings import Source, build_server, hash_content
 from ..configuration.servers import MCPServer
 from ..exceptions import ConfigurationFailure
 from .trust import approve, is_approved
+
+_UNUSUAL = "its layout is too unusual to be edited without harm"
 
 
 class Document:
@@ -51,20 +53,20 @@ class Document:
         self._meant.setdefault("mcp", {})[name] = dict(settings)
         if "mcp" not in self._toml:
             self._toml["mcp"] = tomlkit.table(is_super_table=True)
-        owner: Any = self._toml["mcp"]
-        owner[name] = _write_table(settings, inline=isinstance(owner, InlineTable))
+        with self._trying() as owner:
+            owner[name] = _write_table(settings, inline=isinstance(owner, InlineTable))
 
     def remove(self, name: str) -> None:
         """Takes a server out, which must be there."""
         del self._meant["mcp"][name]
-        owner: Any = self._toml["mcp"]
-        del owner[name]
+        with self._trying() as owner:
+            del owner[name]
 
     def set(self, name: str, key: str, value: Any) -> None:
         """Changes one setting of a server, which must be there."""
         self._meant["mcp"][name][key] = value
-        owner: Any = self._toml["mcp"]
-        owner[name][key] = value
+        with self._trying() as owner:
+            owner[name][key] = value
 
     @property
     def is_users(self) -> bool:
@@ -78,7 +80,7 @@ class Document:
         """
         text = tomlkit.dumps(self._toml)
         if not self._is_as_meant(text):
-            raise self._refuse("its layout is too unusual to be edited without harm")
+            raise self._refuse(_UNUSUAL)
         after = text.encode("utf-8")
         is_ours = self._before is None or is_approved(self.path, hash_content(self._before))
         try:
@@ -87,6 +89,14 @@ class Document:
             raise self._refuse(failure.strerror or type(failure).__name__) from None
         if is_ours and approved and not self.is_users:
             approve(self.path, hash_content(after))
+
+    @contextlib.contextmanager
+    def _trying(self) -> Generator[Any]:
+        """Gives the table of servers; what tomlkit cannot do in an odd layout is told as such."""
+        try:
+            yield self._toml["mcp"]
+        except (TOMLKitError, ValueError):
+            raise self._refuse(_UNUSUAL) from None
 
     def _read(self) -> bytes:
         try:
