@@ -119,3 +119,18 @@ def _measure(line: bytes | Spill) -> bytes | int:
         assert line.path.stat().st_size == line.size
     line.discard()
     return line.size
+
+
+def test_an_oversized_line_that_nobody_waits_for_is_not_kept() -> None:
+    async def serve() -> None:
+        bounds = Bounds(1_000)
+        dispatcher = LeanDispatcher(lambda: None, lambda _, result: result, bounds)
+        [line] = Framer(bounds).feed(b"x" * 2_000 + b"\n")
+        assert isinstance(line, Spill)
+        path = line.path
+        assert path is not None
+        dispatcher.take_line(line)
+        assert dispatcher.strays == 1
+        assert not path.exists()
+
+    asyncio.run(serve())

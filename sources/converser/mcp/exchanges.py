@@ -121,7 +121,7 @@ async def _reduce(body: bytes | Spill, bounds: Bounds) -> bytes:
     try:
         return await reduce_message(spill, bounds)
     except Oversize as failure:
-        raise BrokenAnswer(str(failure), failure.remedy) from None
+        raise BrokenAnswer(failure.keep(), failure.remedy) from None
 
 
 def _is_plain(response: httpx2.Response, bounds: Bounds) -> bool:

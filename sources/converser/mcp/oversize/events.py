@@ -72,6 +72,7 @@ def _blame(edges: bytes, failure: Oversize) -> bytes:
     """An error in place of an answer that cannot be used, if it tells what it answers."""
     found = recover_identifiers(edges)
     if len(found) != 1:
+        failure.discard()
         return b""
-    fault = wrap_fault({"broken": str(failure), "remedy": failure.remedy})
+    fault = wrap_fault({"broken": failure.keep(), "remedy": failure.remedy})
     return to_json({"jsonrpc": "2.0", "id": found.pop(), "error": fault})

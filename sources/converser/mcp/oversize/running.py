@@ -21,23 +21,36 @@ _turns: RunVar[anyio.CapacityLimiter] = RunVar("converser reducers")
 
 
 class Oversize(Exception):
-    """A message that is too large, and could not be made small; says where it is kept."""
+    """A message that is too large, and could not be made small; somebody must keep or discard it."""
 
     remedy = "Ask it for less, or raise its `result_limit`."
+
+    def __init__(self, spill: Spill, reason: str) -> None:
+        super().__init__(reason)
+        self._spill = spill
+        self._reason = reason
+
+    def keep(self) -> str:
+        """Keeps the message as it came, for somebody who waits for it; says why, and where."""
+        return self._spill.keep(self._reason)
+
+    def discard(self) -> None:
+        """Removes what nobody waits for."""
+        self._spill.discard()
 
 
 async def reduce_message(spill: Spill, bounds: Bounds) -> bytes:
     """The message with links to files in place of what is large in it."""
     spill.close()
     if spill.path is None:
-        raise Oversize(spill.keep("it is too large"))
+        raise Oversize(spill, "it is too large")
     try:
         async with _take_turn():
             files, message = await _run(spill.path, bounds)
     except (OSError, TimeoutError, ValueError) as failure:
         words = str(failure) or "it takes too long to read"
         reason = f"it has {spill.size} bytes, which is too much, and {words}"
-        raise Oversize(spill.keep(reason)) from None
+        raise Oversize(spill, reason) from None
     except BaseException:
         spill.discard()
         raise

@@ -172,7 +172,11 @@ class LeanDispatcher(Dispatcher[TransportContext]):
             self._take(message)
 
     def _reduce(self, spill: Spill) -> None:
-        """Has a message made small that is too large; meanwhile others come and go."""
+        """Has an answer made small that is too large; meanwhile others come and go."""
+        if self._find_waiting(spill.edges) is None:
+            self.strays += 1
+            spill.discard()
+            return
         self._reductions += 1
         spawn(lambda: self._take_reduced(spill), "converser: oversized message")
 
@@ -180,7 +184,7 @@ class LeanDispatcher(Dispatcher[TransportContext]):
         try:
             self._take_message(await reduce_message(spill, self._bounds))
         except Oversize as failure:
-            self._fail_broken(spill.edges, str(failure), failure.remedy)
+            self._fail_broken(spill.edges, failure.keep(), failure.remedy)
         finally:
             self._conclude_reduction()
 
@@ -243,12 +247,16 @@ class LeanDispatcher(Dispatcher[TransportContext]):
         self._arrivals.put_nowait((identifier, method, params))
 
     def _fail_broken(self, line: bytes, reason: str, remedy: str = "") -> None:
-        """Fails the call that a broken line answers; nobody can guess an id, so one is proof."""
-        waiting = [self._pending[i] for i in recover_identifiers(line) if i in self._pending]
-        if len(waiting) == 1 and not waiting[0].future.done():
-            waiting[0].future.set_exception(blame_answer(PARSE_ERROR, reason, remedy))
+        """Fails the call that a broken line answers."""
+        if (pending := self._find_waiting(line)) is not None:
+            pending.future.set_exception(blame_answer(PARSE_ERROR, reason, remedy))
         else:
             self.strays += 1
+
+    def _find_waiting(self, line: bytes) -> _Pending | None:
+        """The request that a line answers, by the ids in it; nobody can guess an id, so one is proof."""
+        waiting = [self._pending[i] for i in recover_identifiers(line) if i in self._pending]
+        return waiting[0] if len(waiting) == 1 and not waiting[0].future.done() else None
 
     def _respond(self, answer: dict[str, Any]) -> None:
         with suppress(MCPError):
