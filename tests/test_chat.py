@@ -75,6 +75,16 @@ def test_a_conversation_with_calls_is_shown_as_it_happens_and_is_kept(open_chat,
     assert canisters[0].text == "What is\n2 + 3?"
 
 
+def test_a_model_that_nobody_named_is_told_of_beside_the_prompt(open_chat, project, monkeypatch):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-very-secret")
+    (project / "converser.toml").unlink()
+    with open_chat() as terminal:
+        terminal.wait_for("Model: ")
+        terminal.wait_for("ANTHROPIC_API_KEY is set")
+        leave(terminal)
+    assert "sk-very-secret" not in terminal.text
+
+
 def test_commands_servers_and_tools_are_completed(open_chat):
     with open_chat("chat") as terminal:
         terminal.wait_for("openai:m-1 · 1 of 1 servers")

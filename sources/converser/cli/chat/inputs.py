@@ -125,14 +125,14 @@ def _bind_keys() -> KeyBindings:
 
 
 def tell_beside(say: Callable[[], None]) -> None:
-    """Says something above the line that is being typed, if one is."""
+    """Says something above the line that is being typed, if one is; any thread may."""
     app = _find_app()
     if app is None:
         say()
         return
     from prompt_toolkit.application import run_in_terminal
 
-    run_in_terminal(say)
+    app.loop.call_soon_threadsafe(run_in_terminal, say)
 
 
 def redraw() -> None:
