@@ -44,7 +44,7 @@ def test_the_benchmark_prints_a_ratio_and_a_target_for_all_work_beside_the_bare_
     rows = re.findall(
         r"^.{40}(?:CPU|wall|kB) +(?:\d+\.\d+ +){5}(?:met|MISSED)$", printed, re.MULTILINE
     )
-    assert len(rows) == 23, printed
+    assert len(rows) == 25, printed
 
 
 def test_the_benchmark_compares_engines_as_far_as_they_are_installed() -> None:

@@ -84,6 +84,17 @@ async def test_it_cannot_be_changed() -> None:
         invoker.name = "other"  # type: ignore[misc]
 
 
+def test_the_schema_of_a_tool_cannot_be_changed_by_those_who_look_at_it() -> None:
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}}
+    tool, twin = (converser.Tool(name="a", arguments_schema=schema) for _ in range(2))
+    with pytest.raises(TypeError, match="immutable"):
+        tool.arguments_schema["properties"]["city"]["type"] = "number"
+    assert tool.arguments_schema is tool.arguments_schema
+    assert tool == twin == pickle.loads(pickle.dumps(twin))
+    assert hash(tool) == hash(twin)
+    assert dataclasses.replace(tool, name="b").arguments_schema == schema
+
+
 async def test_arguments_that_fit_arrive_as_they_are() -> None:
     recorder = Recorder()
     arguments = {"city": "Oslo", "days": 2, "more": [1, {"a": None}]}

@@ -7,7 +7,7 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from .exceptions import ArgumentsInvalidity, SchemaInvalidity
 from .immutables import freeze
@@ -32,6 +32,15 @@ class Strictness(str, enum.Enum):
     """Nothing is checked or mended."""
 
 
+class SchemaOwner(Protocol):
+    """Has the schema of arguments, so that a gate need not keep it too."""
+
+    @property
+    def arguments_schema(self) -> Mapping[str, Any]:
+        """The schema."""
+        ...
+
+
 class ArgumentsGate:
     """Checks the arguments of one tool, with a schema that is compiled once; at first use where it surely can be."""
 
@@ -43,17 +52,18 @@ class ArgumentsGate:
         *,
         repair: bool = True,
         strictness: Strictness = Strictness.STANDARD,
+        owner: SchemaOwner | None = None,
     ) -> None:
         self._repair = repair
         self._example: str | None = None
         self._validator: Validator | None = None
-        self._pending: Mapping[str, Any] | None = None
+        self._pending: Mapping[str, Any] | SchemaOwner | None = None
         self._glance: Glance | None = None
         self.remarks: tuple[str, ...] = ()
         if strictness is Strictness.OFF:
             return
         if strictness is Strictness.STANDARD and is_everyday(schema):
-            self._pending = freeze(schema)
+            self._pending = freeze(schema) if owner is None else owner
             return
         validator = compile_schema(schema)
         if not takes_object(validator):
@@ -93,11 +103,12 @@ class ArgumentsGate:
         raise self._refuse(validator, admitted)
 
     def _compile_pending(self) -> Validator | None:
-        if self._pending is None:
+        if (pending := self._pending) is None:
             return None
-        self._glance = Glance(self._pending)
+        schema = pending if isinstance(pending, Mapping) else pending.arguments_schema
+        self._glance = Glance(schema)
         try:
-            self._validator = Validator(copy_plain(self._pending))
+            self._validator = Validator(copy_plain(schema))
         except SchemaInvalidity as failure:
             raise ArgumentsInvalidity(
                 f"The arguments cannot be checked: {failure}", remedy="Use another tool."

@@ -22,7 +22,7 @@ from .costs import estimate_tokens
 from .events import Announce, ServerStateChanged, ToolsChanged
 from .exceptions import InvokerAbsence, NameConflict, SchemaInvalidity
 from .immutables import FrozenDictionary
-from .invokers import Context, Invocable, InvocationResult, Invoker, Tool
+from .invokers import Context, Invocable, InvocationResult, Invoker, Tool, peek_schema
 from .naming import Naming, assign_names
 from .selection import Selection
 
@@ -287,7 +287,8 @@ class Ensemble:
             except SchemaInvalidity as failure:
                 disabled[tool.name] = str(failure)
                 continue
-            remarks.extend(f"Tool {tool.name!r}: {remark}" for remark in gate.remarks)
+            if gate.remarks:
+                remarks.extend(f"Tool {tool.name!r}: {remark}" for remark in gate.remarks)
             name = names[tool.name]
             invokers[name] = Invoker(
                 name=name,
@@ -305,7 +306,8 @@ class Ensemble:
 
     def _compile(self, tool: Tool) -> ArgumentsGate:
         return ArgumentsGate(
-            tool.arguments_schema,
+            peek_schema(tool),
+            owner=tool,
             repair=self.configuration.repair,
             strictness=self.configuration.strictness,
         )

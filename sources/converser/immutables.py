@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, TypeVar
 
 _T = TypeVar("_T")
@@ -79,6 +79,24 @@ def freeze(value: Any) -> Any:
     if isinstance(value, Mapping):
         return freeze(dict(value))  # pyright: ignore[reportUnknownArgumentType]
     return freeze(list(value)) if isinstance(value, (list, tuple)) else value  # pyright: ignore[reportUnknownArgumentType]
+
+
+def freeze_at_sight(kind: type, name: str) -> Callable[[Any], Any]:
+    """Has a field of a slotted class frozen when somebody first looks at it; gives a way to peek.
+
+    Thousands of tools have schemas, and few of those are ever looked at.
+    """
+    slot: Any = kind.__dict__[name]
+
+    def look(owner: Any) -> Any:
+        value = slot.__get__(owner)
+        if type(value) is dict:
+            value = freeze(value)
+            slot.__set__(owner, value)
+        return value
+
+    setattr(kind, name, property(look, slot.__set__))
+    return slot.__get__
 
 
 def thaw(value: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from .arguments import ArgumentsGate
 from .contents import Content, TextualContent
 from .exceptions import ArgumentsInvalidity, ConverserFailure, MCPFailure, ToolExecutionFailure
-from .immutables import EMPTY, FrozenDictionary
+from .immutables import EMPTY, FrozenDictionary, freeze_at_sight
 from .outcomes import Outcome
 
 if TYPE_CHECKING:
@@ -44,6 +44,10 @@ class Tool:
     output_schema: Mapping[str, Any] | None = None
     annotations: Annotations = Annotations()
     extras: Mapping[str, Any] = field(default_factory=FrozenDictionary, repr=False)
+
+
+peek_schema: Callable[[Tool], Mapping[str, Any]] = freeze_at_sight(Tool, "arguments_schema")
+"""The schema of a tool's arguments, for those who will not keep it: it may not be frozen yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,7 +51,7 @@ def interpret_tool(tool: Definition) -> Tool:
     return Tool(
         name=tool["name"],
         description=clean_text(tool.get("description") or ""),
-        arguments_schema=freeze(tool["inputSchema"]),
+        arguments_schema=tool["inputSchema"],
         output_schema=freeze(tool.get("outputSchema")),
         annotations=_interpret_annotations(tool),
         extras=_gather_extras(tool),
