@@ -126,7 +126,7 @@ def serve_stdio(server: LeanServer) -> None:
     """Answer lines of standard input; slow answers wait without keeping others."""
     due: list[tuple[float, int, bytes]] = []
     count, buffer = 0, b""
-    selector = selectors.DefaultSelector()
+    selector = selectors.SelectSelector()  # epoll would wait for whole milliseconds
     selector.register(0, selectors.EVENT_READ)
     while True:
         ready = selector.select(max(0.0, due[0][0] - time.monotonic()) if due else None)
