@@ -22,7 +22,7 @@ from ..contents import (
     TextualContent,
     UnknownContent,
 )
-from ..immutables import freeze
+from ..immutables import EMPTY, freeze
 from ..invokers import InvocationResult
 from ..schemas.plain import is_array, is_object
 
@@ -39,7 +39,8 @@ _LARGE = 5_000
 def is_large(result: dict[str, Any]) -> bool:
     """Whether a result has so many values that it takes a while to interpret."""
     count = len(result["content"])
-    pending: list[Any] = [result.get("structuredContent")]
+    structured = result.get("structuredContent")
+    pending: list[Any] = [] if structured is None else [structured]
     while pending and count <= _LARGE:
         value = pending.pop()
         if is_object(value):
@@ -72,7 +73,7 @@ def interpret_result(result: dict[str, Any]) -> InvocationResult:
 def interpret_block(raw: dict[str, Any]) -> Content:
     """One content block, with its annotations and metadata."""
     if is_plain_text(raw):
-        return TextualContent(text=raw["text"])
+        return TextualContent(text=raw["text"], annotations=EMPTY, extras=EMPTY)
     try:
         block = _BLOCKS.validate_python(raw, by_name=False)
     except ValidationError:
