@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -162,6 +163,36 @@ def test_a_server_whose_tools_the_lock_knows_is_not_started_before_it_is_called(
     names = [tool["function"]["name"] for tool in service.bodies[-1]["tools"]]
     assert "awkward_add" in names
     assert lock.read_bytes() == known
+
+
+def test_the_embedded_model_is_not_fetched_without_leave(tmp_path):
+    nowhere = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    ended = run("ask", "-m", "embedded", "Hello", cwd=tmp_path, environment=nowhere)
+    assert (ended.returncode, ended.stdout) == (9, "")
+    assert "GB" in ended.stderr
+    assert "--yes" in ended.stderr
+    assert not (tmp_path / "cache" / "converser" / "models").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_at_a_terminal_it_asks_in_place_and_control_c_ends_it(project, service):
+    from tests.screens import open_screen
+
+    will_call(service, ("awkward_grow", {}))
+    will_call(service, ("awkward_slow", {"seconds": 60, "steps": 600}))
+    with open_screen("ask", "--allow", "*.slow", "Grow!", cwd=project) as terminal:
+        terminal.wait_for("awkward.grow wants to run")
+        terminal.wait_for("Allow it?")
+        terminal.type("y")
+        terminal.wait_for("● awkward.grow · done")
+        terminal.wait_for("step 2")
+        terminal.type("\x03")
+        assert terminal.wait_for_end() == 130
+        assert "Traceback" not in terminal.text
+    service.will_fail(401, "no")
+    with open_screen("ask", "--no-tools", "Hello", cwd=project) as terminal:
+        terminal.wait_for("refused the key")
+        assert terminal.wait_for_end() == 9
 
 
 @pytest.mark.skipif(

@@ -14,6 +14,8 @@ from hypothesis import given, settings, strategies as st
 from rich.console import Console
 
 from converser.canisters import AssistantCanister, InvocationCanister, ResultCanister
+from converser.cli.conversing.displays import PlainDisplay
+from converser.cli.conversing.elicitations import create_elicitor
 from converser.cli.conversing.images import encode_for_iterm, encode_for_kitty, find_protocol
 from converser.cli.conversing.live import LiveDisplay
 from converser.cli.conversing.markdown import THEME, SafeMarkdown, split_blocks
@@ -26,6 +28,7 @@ from converser.events import (
     MessageCompleted,
     TextDelta,
 )
+from converser.mcp.handlers import Elicitation, ElicitationAnswer
 from tests.servers.awkward import PNG
 
 pytestmark = pytest.mark.anyio
@@ -164,3 +167,70 @@ def test_pictures_are_for_terminals_that_take_them():
         "m=1",
         "m=0",
     ]
+
+
+class Person:
+    """Who answers questions with what was written down before, and keeps what was asked."""
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+        self.asked = []
+
+    async def choose(self, words, keys):
+        self.asked.append(words)
+        return self.answers.pop(0)
+
+    async def read(self, words, *, default="", options=()):
+        self.asked.append(words)
+        answer = self.answers.pop(0)
+        return default if answer == "" else answer
+
+
+FORM = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "title": "Your \x1b[2Jname", "minLength": 2},
+        "age": {"type": "integer", "minimum": 0},
+        "colour": {"type": "string", "enum": ["red", "green"]},
+        "spam": {"type": "boolean", "default": False},
+        "langs": {"type": "array", "items": {"enum": ["en", "no"]}},
+        "note": {"type": "string"},
+    },
+    "required": ["name", "age"],
+}
+
+
+async def elicit(person, **question):
+    handler = create_elicitor(PlainDisplay(), person)
+    return await handler(Elicitation(server="s", message="Please.", **question))
+
+
+async def test_a_form_is_asked_field_by_field_until_it_fits(capsys):
+    person = Person("A", "Ada", "old", "36", "red", "", "en, no", "", "y")
+    given = await elicit(person, form=FORM)
+    values = {"name": "Ada", "age": 36, "colour": "red", "spam": False, "langs": ["en", "no"]}
+    assert given == ElicitationAnswer(action="accept", values=values)
+    said = capsys.readouterr().err
+    assert "The server s asks: Please." in said
+    assert "one of: red, green" in said
+    assert "at least 2 characters is wanted" in said
+    assert "\x1b" not in said
+    assert "Your \\x1b[2Jname" in person.asked[0]
+
+
+async def test_a_form_can_be_left_and_is_sent_only_after_a_yes():
+    assert (await elicit(Person("Ada", None), form=FORM)).action == "decline"
+    answers = ("Ada", "1", "", "", "", "", "n")
+    assert (await elicit(Person(*answers), form=FORM)).action == "decline"
+
+
+async def test_a_page_is_opened_only_after_a_yes(monkeypatch, capsys):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", lambda url: opened.append(url) or True)
+    page = "https://login.example/?a=b"
+    assert (await elicit(Person("n"), url=page)).action == "decline"
+    assert (await elicit(Person(), url="file:///etc/passwd")).action == "decline"
+    assert opened == []
+    assert (await elicit(Person("y"), url=page)).action == "accept"
+    assert opened == [page]
+    assert page in capsys.readouterr().err

@@ -236,7 +236,8 @@ class LiveDisplay:
         parts.extend(call.render() for call in self._calls.values() if call.title)
         if self._status and not self._text.strip():
             waited = tell_seconds(time.monotonic() - self._status_since)
-            self._spinner.update(text=Text(f"{clean_line(self._status)} {waited}", "dim"))
+            words = f"{clean_line(self._status)} {waited} · Ctrl-C stops"
+            self._spinner.update(text=Text(words, "dim"))
             parts.append(self._spinner)
         return Group(*parts)
 
