@@ -256,6 +256,8 @@ def test_in_a_pipe_each_line_is_a_question_and_commands_work(project, service):
     assert "tokens of each request" in ended.stderr
     assert "--allow awkward.grow" in ended.stderr
     assert "\x1b" not in ended.stdout + ended.stderr
+    service.will_fail(401, "no")
+    assert run("chat", "--no-tools", cwd=project, text="Hello\n").returncode == 9
 
 
 def test_a_killed_chat_loses_nothing_that_was_shown(open_chat, service, store):

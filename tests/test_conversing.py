@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from rich.console import Console
 
-from converser.canisters import AssistantCanister, InvocationCanister, ResultCanister
+from converser.canisters import AssistantCanister, InvocationCanister, ResultCanister, assistant
 from converser.cli.conversing.displays import PlainDisplay
 from converser.cli.conversing.elicitations import create_elicitor
 from converser.cli.conversing.images import encode_for_iterm, encode_for_kitty, find_protocol
@@ -234,3 +234,12 @@ async def test_a_page_is_opened_only_after_a_yes(monkeypatch, capsys):
     assert (await elicit(Person("y"), url=page)).action == "accept"
     assert opened == [page]
     assert page in capsys.readouterr().err
+
+
+def test_words_that_did_not_stream_are_shown_when_the_message_is_whole(capsys):
+    display = PlainDisplay()
+    for event in (TextDelta(text="a"), None, None):
+        if event:
+            display.hear(event)
+        display.hear(MessageCompleted(turn=1, canister=assistant("a")))
+    assert capsys.readouterr().out == "a\n" * 3

@@ -19,6 +19,8 @@ from ..conversing.keeping import find_conversation
 from ..conversing.preparing import choose_servers, enlist
 from ..conversing.questions import TerminalQuestioner
 from ..conversing.terminals import hush, is_dumb
+from ..exits import ExitCode
+from ..judging import judge
 from ..options import TALK_DEFAULTS, TalkOptions
 from .commands import obey
 from .inputs import LineReader, Reader, TerminalReader
@@ -46,7 +48,7 @@ def chat(
         ),
     ] = False,
     options: TalkOptions = TALK_DEFAULTS,
-) -> None:
+) -> int:
     """Talks with a model that can use the tools of your servers. Type /help in it.
 
     Every message is kept as soon as it is shown. Tools that say that they only read are called;
@@ -61,7 +63,7 @@ def chat(
     store = ConversationStore()
     earlier = find_conversation(store, conversation) if goes_on else None
     with hush():
-        anyio.run(_chat, configuration, options, store, earlier, conversation or "")
+        return anyio.run(_chat, configuration, options, store, earlier, conversation or "")
 
 
 async def _chat(
@@ -70,7 +72,7 @@ async def _chat(
     store: ConversationStore,
     earlier: StoredConversation | None,
     name: str,
-) -> None:
+) -> int:
     interrupts = Interrupts()
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty() and not is_dumb()
     display = _make_display(is_terminal)
@@ -100,6 +102,7 @@ async def _chat(
             await session.close()
     if is_terminal and (kept := session.transcript.conversation) is not None:
         display.tell(f"Go on with it: converser chat --continue {kept.identifier}")
+    return ExitCode.SUCCESS if is_terminal or session.failure is None else judge(session.failure)
 
 
 async def _alternate(session: Session, reader: Reader) -> None:

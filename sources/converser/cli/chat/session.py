@@ -51,6 +51,8 @@ class Session:
     model: Model | None = None
     draft: str = ""
     """What the person finds typed already at the next prompt."""
+    failure: ConverserFailure | None = None
+    """Why the last question has no answer."""
     is_ending: bool = False
     _model_failure: ConverserFailure | None = None
     _model_ready: anyio.Event = field(default_factory=anyio.Event)
@@ -144,10 +146,12 @@ class Session:
 
     async def answer(self, words: str) -> None:
         """Lets the model answer; an interrupt stops that, and keeps what was completed."""
+        self.draft, self.failure = words, None
         with self.interrupts.stopping() as scope:
             try:
                 await self._answer(words)
             except ConverserFailure as failure:
+                self.failure = failure
                 self.display.tell(str(failure), "red")
         if scope.cancelled_caught:
             self.display.tell("Stopped. What was completed is kept; /undo takes it back.")
@@ -157,6 +161,7 @@ class Session:
         await obtain_consent(model, self.display, self.questioner, yes=self.yes)
         self._ensure_kept(model)
         self.transcript.append(user(words))
+        self.draft = ""
         self.display.space()
         async with self.display.running():
             await self._await_servers()
@@ -182,10 +187,11 @@ class Session:
         return self.model
 
     async def _await_servers(self) -> None:
-        waiting = [s.name for s in self.roster.survey().values() if s.state == "pending"]
-        if self._servers_ready.is_set() or not waiting:
+        if self._servers_ready.is_set():
             return
-        self.display.announce(f"starting {', '.join(waiting)}")
+        coming = {"pending", "disconnected"}
+        waiting = [s.name for s in self.roster.survey().values() if s.state in coming]
+        self.display.announce(f"starting {', '.join(waiting) or 'servers'}")
         with anyio.move_on_after(_PATIENCE) as patience:
             await self._servers_ready.wait()
         if patience.cancelled_caught:

@@ -63,13 +63,18 @@ class PlainDisplay:
         self._answers = answers
         self._held = ""
         self._is_open = False
+        self._streams = False
         self._turnstile = anyio.Lock()
 
     def hear(self, event: Event) -> None:
         """Writes words at once, and calls when they have ended."""
         if isinstance(event, TextDelta):
+            self._streams = True
             self._write(event.text)
         elif isinstance(event, MessageCompleted):
+            if not self._streams:
+                self._write(event.canister.text)
+            self._streams = False
             self._end_line()
         elif isinstance(event, InvocationCompleted):
             self._tell_call(event)

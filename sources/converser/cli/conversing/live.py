@@ -31,7 +31,6 @@ from ...events import (
     MessageFailed,
     MessageStarted,
     TextDelta,
-    ThoughtDelta,
 )
 from ...hygiene import clean_text
 from ...outcomes import Outcome
@@ -93,6 +92,7 @@ class LiveDisplay:
         self.journal = Journal()
         self._can_open = can_open
         self._text = ""
+        self._streams = False
         self._calls: dict[str, _Running] = {}
         self._status = ""
         self._status_since = 0.0
@@ -105,16 +105,28 @@ class LiveDisplay:
         """Takes in an event; what moves is drawn at the next tick."""
         match event:
             case MessageStarted():
+                self._streams = False
                 self.announce("thinking")
-            case ThoughtDelta():
-                pass  # The spinner says it.
             case TextDelta():
+                self._streams = True
                 self.announce("")
                 self._text += event.text
                 self._commit()
-            case MessageCompleted() | MessageFailed():
-                self.announce("")
-                self._commit(everything=True)
+            case MessageCompleted():
+                if not self._streams:
+                    self._text = event.canister.text
+                self._end_message()
+            case MessageFailed():
+                self._end_message()
+            case _:
+                self._hear_call(event)
+
+    def _end_message(self) -> None:
+        self.announce("")
+        self._commit(everything=True)
+
+    def _hear_call(self, event: Event) -> None:
+        match event:
             case InvocationRequested():
                 title = name_tool(event.ensemble, event.name)
                 room = max(10, self.console.width - len(title) - 40)
