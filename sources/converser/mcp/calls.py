@@ -52,7 +52,7 @@ async def request_call(
     """
     request: wire.CallToolRequest = _PlainCallRequest(site.tool, arguments)
     for _ in range(ROUNDS_MAX + 1):
-        raw = await session.send_request(
+        raw: dict[str, Any] = await session.send_request(
             request,
             _AS_IT_CAME,
             request_read_timeout_seconds=seconds,
