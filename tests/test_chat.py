@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -243,6 +244,29 @@ def test_a_long_answer_is_in_the_scrollback_once_and_in_order(open_chat, service
         wanted = [*paragraphs, *(item.replace("- ", "• ") for item in items), "The end."]
         assert [line for line in lines if line in set(wanted)] == wanted
         leave(terminal)
+
+
+def test_nothing_hostile_reaches_the_terminal_and_pasted_lines_stay_together(
+    open_chat, service, store
+):
+    will_call(service, ("awkward_echo", {"text": EVIL, "\x1b[3J": EVIL}))
+    will_say(
+        service, EVIL, f"\n\n[a]({EVIL}) `{EVIL}`\n\n```{EVIL}\n{EVIL}\n```\n\nDone, all of it."
+    )
+    with open_chat("chat", "--yes") as terminal:
+        terminal.wait_for("❯")
+        terminal.type("\x1b[200~one\ntwo\x1b[201~\x1b\rthree\r")
+        terminal.wait_for("Done, all of it.")
+        terminal.type("/show 1\r")
+        terminal.wait_for("❯", times=3)
+        leave(terminal)
+    ours = re.compile(rb"\x1b\[[0-9;]*[ABCDJKm]|\x1b\[6n|\x1b\[\?(?:1|7|12|25|2004)[hl]|\r|\x08")
+    cleared = re.compile(rb"\x1b\[[23]J")
+    rest = ours.sub(b"", terminal.raw).decode()
+    assert not set(rest) & {*map(chr, range(9)), *map(chr, range(11, 32)), "\x9b", "\u202e"}
+    assert not cleared.search(terminal.raw)
+    assert "\\x1b]0;owned" in terminal.text
+    assert store.open(store.list()[0].identifier).load()[0].text == "one\ntwo\nthree"
 
 
 def test_in_a_pipe_each_line_is_a_question_and_commands_work(project, service):

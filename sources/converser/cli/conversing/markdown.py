@@ -30,6 +30,9 @@ THEME = Theme(
         "markdown.block_quote": "dim",
         "markdown.table.border": "dim",
         "markdown.table.header": "bold",
+        "bar.back": "bright_black",
+        "bar.complete": "cyan",
+        "bar.finished": "green",
     }
 )
 # HTML, and definitions of links elsewhere, would not be shown at all.
