@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shlex
 import subprocess
 import sys
 import threading
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from converser.configuration.checks import CHECKS
+from tests import terminals
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTATION = ROOT / "documentation"
@@ -95,6 +97,22 @@ def test_the_embedded_model_uses_a_tool_of_a_real_server(tmp_path: Path) -> None
     assert ended.returncode == 0, ended.stderr
     assert "invocation  get_weather {'city': 'Oslo'}" in ended.stdout
     assert "7" in ended.stdout.splitlines()[-1]
+
+
+def test_the_main_job_of_the_readme_reaches_its_server(
+    tmp_path: Path, time_command: list[str]
+) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (job,) = re.findall(r"^python3 .* converser (ask .*)$", readme, re.MULTILINE)
+    words = shlex.split(job)
+    configuration = ROOT / words[words.index("--config") + 1]
+    path = os.pathsep.join((str(Path(time_command[0]).parent), os.environ["PATH"]))
+    ended = terminals.run(
+        *("call", "time.get_current_time", "timezone=Asia/Tokyo", "--config", configuration),
+        cwd=tmp_path,
+        environment={"PATH": path},
+    )
+    assert "+09:00" in ended.stdout, ended.stderr
 
 
 def test_every_example_file_is_in_the_documentation_and_is_run() -> None:
