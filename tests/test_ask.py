@@ -171,6 +171,11 @@ def test_the_embedded_model_is_not_fetched_without_leave(tmp_path):
     assert (ended.returncode, ended.stdout) == (9, "")
     assert "GB" in ended.stderr
     assert "--yes" in ended.stderr
+    source = 'source = "http://127.0.0.1:9/other.gguf"'
+    (tmp_path / "converser.toml").write_text(f"[provider.embedded]\n{source}\n", "utf-8")
+    other = run("ask", "-m", "embedded", "Hello", cwd=tmp_path, environment=nowhere)
+    assert other.returncode == 9
+    assert "other.gguf from 127.0.0.1" in other.stderr.replace("http://", "")
     assert not (tmp_path / "cache" / "converser" / "models").exists()
 
 
@@ -200,11 +205,10 @@ def test_at_a_terminal_it_asks_in_place_and_control_c_ends_it(project, service):
     reason="takes a minute and 2 GB: fetch the embedded model, and set CONVERSER_TEST_EMBEDDED=1",
 )
 def test_the_embedded_model_answers_with_the_result_beside_it(tmp_path):
-    config = ("--config", EXAMPLES / "converser.toml", "--server", "weather")
-    caches = {"XDG_CACHE_HOME": str(WEIGHTS.parent.parent.parent)}
-    ended = run(
-        "ask", "-m", "embedded", *config, "Weather in Oslo?", cwd=tmp_path, environment=caches
-    )
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))  # As activated.
+    places = {"XDG_CACHE_HOME": str(WEIGHTS.parent.parent.parent), "PATH": path}
+    given = ("--config", EXAMPLES / "chat.toml", "What's the weather in Oslo?")
+    ended = run("ask", *given, cwd=tmp_path, environment=places)
     assert ended.returncode == 0, ended.stderr
     assert 'weather.get_weather city="Oslo": done' in ended.stderr
     assert '"celsius": 7' in ended.stderr

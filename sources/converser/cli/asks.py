@@ -128,7 +128,7 @@ async def _ask(
     approvals = Approvals(display, questioner, everything=options.yes, patterns=options.allow)
     async with await find_model(options.model, configuration, display.tell) as model:
         label_model(model, display)
-        await obtain_consent(model, display, questioner, yes=options.yes)
+        await obtain_consent(model, configuration, display, questioner, yes=options.yes)
         transcript = _begin(own, canisters, model.name)
         start = len(transcript)
         transcript.extend(canisters)

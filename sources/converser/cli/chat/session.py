@@ -158,7 +158,7 @@ class Session:
 
     async def _answer(self, words: str) -> None:
         model = await self._await_model()
-        await obtain_consent(model, self.display, self.questioner, yes=self.yes)
+        await obtain_consent(model, self.configuration, self.display, self.questioner, yes=self.yes)
         self._ensure_kept(model)
         self.transcript.append(user(words))
         self.draft = ""

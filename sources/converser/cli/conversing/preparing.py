@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from ..rosters import whisper_event
 
 if TYPE_CHECKING:
     from ...models import Model
+    from ...providers.weights import Weights
     from ...rosters.roster import Roster
     from .displays import Display
     from .questions import Questioner
@@ -101,18 +102,21 @@ def label_model(model: Model, display: Display) -> None:
 
 
 async def obtain_consent(
-    model: Model, display: Display, questioner: Questioner | None, *, yes: bool
+    model: Model,
+    configuration: Configuration,
+    display: Display,
+    questioner: Questioner | None,
+    *,
+    yes: bool,
 ) -> None:
     """Lets the weights of the embedded model be fetched only where the person wants it."""
-    from ...providers.weights import Weights
-
-    if yes or not _lacks_weights(model):
+    if yes or (weights := _find_missing_weights(model, configuration)) is None:
         return
-    words = f"The embedded model must be fetched first, once: {Weights().describe()}."
+    words = f"The embedded model must be fetched first, once: {weights.describe()}."
     if questioner is not None:
         async with display.pausing():
             display.tell(words, "default")
-            answer = await questioner.choose("Fetch it?  y yes · n no  ", "yn")
+            answer = await questioner.choose("  Fetch it?  y yes · n no  ", "yn")
         if answer == "y":
             return
     raise ModelFailure(
@@ -121,8 +125,18 @@ async def obtain_consent(
     )
 
 
-def _lacks_weights(model: Model) -> bool:
-    from ...providers.weights import FILE_NAME
+def _find_missing_weights(model: Model, configuration: Configuration) -> Weights | None:
+    """The weights that a model would fetch, if it would."""
+    if title_model(model.name) != "embedded":
+        return None
+    from ...configuration import resolve_value
+    from ...providers.weights import Weights
 
+    table: Mapping[str, Any] = configuration.tables.get("provider", {}).get("embedded", {})
+    source = table.get("source")
+    if isinstance(source, str):
+        source = resolve_value(source, folder=None, key="provider.embedded.source")
+    weights = Weights(source=source, sha256=table.get("sha256"))
     folder = Path(platformdirs.user_cache_dir("converser")) / "models"
-    return model.name == f"embedded:{FILE_NAME}" and not (folder / FILE_NAME).exists()
+    is_there = "path" in table or (folder / weights.file_name).exists()
+    return None if is_there else weights
