@@ -96,7 +96,8 @@ def freeze_at_sight(kind: type, name: str) -> Callable[[Any], Any]:
         return value
 
     setattr(kind, name, property(look, slot.__set__))
-    return slot.__get__
+    peek: Callable[[Any], Any] = slot.__get__
+    return peek
 
 
 def thaw(value: Any) -> Any:
