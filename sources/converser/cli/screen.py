@@ -132,9 +132,13 @@ def build_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in titles:
-        justify = "right" if title in _NUMBERS else "left"
         is_long = title == "description"
-        table.add_column(title, justify=justify, no_wrap=is_long, overflow="ellipsis")
+        table.add_column(
+            title,
+            justify="right" if title in _NUMBERS else "left",
+            no_wrap=is_long,
+            overflow="ellipsis",
+        )
     for row in rows:
         cells = [squeeze(cell) for cell in row]
         table.add_row(*(Text(cell, _STYLES.get(cell, "")) for cell in cells))
