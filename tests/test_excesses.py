@@ -23,6 +23,7 @@ from hypothesis import given, settings, strategies as st
 
 import converser
 from converser import excesses
+from converser.mcp.oversize import reducer
 from converser.mcp.oversize.events import shrink_events
 from converser.mcp.oversize.reducer import Irreducible, Reducer, Scanner
 from converser.mcp.oversize.spills import USUAL_BOUNDS, Bounds
@@ -87,6 +88,25 @@ def test_every_part_is_in_the_message_or_in_a_file(
     assert reduced["result"] == {"isError": False} | (
         {} if extra else {"structuredContent": structured}
     )
+
+
+@settings(max_examples=300)
+@given(
+    st.text(st.sampled_from('a\\"u\n/d8\u00e9\u20ac\U0001f600')), st.booleans(), st.integers(4, 9)
+)
+def test_a_text_is_the_same_in_whatever_pieces_it_is_read(
+    text: str, ascii_only: bool, piece: int
+) -> None:
+    """No piece ends within a character, an escape, or one half of a pair of escapes."""
+    literal = json.dumps(text, ensure_ascii=ascii_only).encode()
+    with tempfile.TemporaryFile() as file, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reducer, "_PIECES", reducer.compile_pieces(piece, piece - 3))
+        file.write(literal)
+        file.flush()
+        data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        scanner = Scanner(data)
+        assert scanner.find_end(0) == len(literal)
+        assert "".join(scanner.iterate_text((0, len(literal)))) == text
 
 
 def _restore(content: list[Any], place: Path) -> list[Any]:

@@ -18,6 +18,8 @@ from converser.mcp.stdio import keeper
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there, the SDK keeps processes")
 PATIENCE = 20.0
+# Imported, and not run as the script that it is, so that coverage can see it.
+KEEPER = (sys.executable, "-c", f"import sys; from {keeper.__name__} import main; sys.exit(main())")
 TREE = """
 import os, signal, sys, time
 if {stubborn}:
@@ -43,7 +45,7 @@ def kept(then: str, *, stubborn: bool = False) -> Generator[tuple[subprocess.Pop
     """A keeper, and the end of its lifeline that we hold."""
     reading, lifeline = os.pipe()
     script = TREE.format(then=then, stubborn=stubborn)
-    command = [sys.executable, keeper.__file__, str(reading), sys.executable, "-c", script]
+    command = [*KEEPER, str(reading), sys.executable, "-c", script]
     with subprocess.Popen(
         command, pass_fds=(reading,), stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True
     ) as process:
@@ -101,7 +103,7 @@ def test_the_tree_ends_at_a_signal(number: signal.Signals) -> None:
 def test_a_program_that_is_not_there_is_told() -> None:
     reading, lifeline = os.pipe()
     ended = subprocess.run(
-        [sys.executable, keeper.__file__, str(reading), "/no/such/program"],
+        [*KEEPER, str(reading), "/no/such/program"],
         pass_fds=(reading,),
         capture_output=True,
         text=True,

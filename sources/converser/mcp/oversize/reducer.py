@@ -31,7 +31,16 @@ _LEAF = rb'[\[{][^"\[\]{}]*(?:"[^"\\]*"[^"\[\]{}]*){0,64}[\]}]'
 _STRUCTURE = re.compile(
     rb'(?:%b[^"\[\]{}]*){1,256}|"[^"\\]*(?:\\.[^"\\]*){0,100}"|["\[\]{}]' % _LEAF, re.DOTALL
 )
-_HIGH_SURROGATE = re.compile(rb"\\u[dD][89abAB]..$", re.DOTALL)
+_HIGH, _LOW = rb"\\u[dD][89abAB][0-9a-fA-F]{2}", rb"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+
+
+def compile_pieces(length: int, count: int) -> re.Pattern[bytes]:
+    """Finds up to so many escapes and stretches of so many bytes; two escapes may be one character."""
+    parts = (rb"[^\\]{1,%d}" % length, _HIGH + _LOW, rb"\\u[0-9a-fA-F]{4}", rb"\\[^u]")
+    return re.compile(rb"(?:%b){1,%d}" % (b"|".join(parts), count))
+
+
+_PIECES = compile_pieces(4_096, 256)
 _DATA_LINE = re.compile(rb"(?:\A|\r\n|\n|\r)data:? ?")
 
 Span = tuple[int, int]
@@ -141,10 +150,14 @@ class Scanner:
         return value if isinstance(value, str) else ""
 
     def iterate_text(self, span: Span) -> Iterator[str]:
-        """A large text, piece by piece, without its escapes."""
+        """A large text, piece by piece, without its escapes; none of these is halved, nor a character."""
         place, end = span[0] + 1, span[1] - 1
         while place < end:
-            cut = self._find_cut(place, min(place + _PIECE, end), end)
+            if (match := _PIECES.match(self.data, place, end)) is None:
+                raise Irreducible("it is not valid JSON")
+            cut = match.end()
+            while cut < end and cut > place + 1 and self.data[cut] & 0xC0 == 0x80:
+                cut -= 1
             piece = self.data[place:cut].decode("utf-8", "replace")
             try:
                 text: str = json.loads(f'"{piece}"', strict=False)
@@ -152,27 +165,6 @@ class Scanner:
                 raise Irreducible("it is not valid JSON") from None
             yield text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
             place = cut
-
-    def _find_cut(self, place: int, cut: int, end: int) -> int:
-        """A place at or before the cut where no character and no escape is halved."""
-        if cut == end:
-            return cut
-        while self.data[cut] & 0xC0 == 0x80 and cut > place + 1:
-            cut -= 1
-        escape = self.data.find(b"\\", cut - 12, cut)
-        if escape < 0:
-            return cut
-        while self.data[escape - 1 : escape] == b"\\" and escape > place:
-            escape -= 1  # where a run of backslashes begins, an escape begins
-        if escape - 6 > place and _HIGH_SURROGATE.match(self.data[escape - 6 : escape]):
-            run = escape - 6
-            while self.data[run - 1 : run] == b"\\":
-                run -= 1
-            if (escape - 6 - run) % 2 == 0:
-                escape -= 6  # the other half of this character comes next
-        if escape > place:
-            return escape
-        return self._find_cut(place, min(cut + 4_096, end), end)
 
 
 class Reducer:
