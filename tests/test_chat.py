@@ -145,6 +145,23 @@ def test_a_call_asks_in_place_once_always_or_no(open_chat, service):
     assert "\\u001b]0;owned" in terminal.text
 
 
+def test_what_was_typed_before_a_question_is_no_answer_to_it(open_chat, service):
+    will_call(
+        service, ("awkward_slow", {"seconds": 0.01, "steps": 1}), ("awkward_add", {"a": 2, "b": 3})
+    )
+    will_say(service, "Well then.")
+    with open_chat("chat") as terminal:
+        terminal.wait_for("1 of 1 servers")
+        terminal.type("Go.\ra, yes, thanks")
+        terminal.wait_for("Allow it?")
+        terminal.type("n")
+        terminal.wait_for("Well then.")
+        assert "not allowed" in terminal.text
+        assert "● awkward.add a=2 b=3 · done" in terminal.text
+        assert "Allow it?" not in terminal.text, "nothing was written behind the question"
+        leave(terminal)
+
+
 def test_control_c_stops_the_call_and_keeps_the_conversation_and_a_second_leaves(
     open_chat, service, store
 ):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from typing import Any
@@ -14,7 +15,9 @@ from hypothesis import given, strategies as st
 from mcp.server import Server, ServerRequestContext
 
 import converser
-from converser.hygiene import clean_text
+from converser.canisters import UserCanister
+from converser.codec import dump_canister, load_canister
+from converser.hygiene import clean_json, clean_text
 from tests.places import LIMIT
 
 TREACHEROUS = "\x1b[2J\x07\x9b31m\u202eevil\u200b\u2066\U000e0041\ufeff\r"
@@ -27,6 +30,17 @@ def test_no_control_or_invisible_character_is_left(text: str) -> None:
     assert not CONTROL.search(cleaned)
     assert not any(unicodedata.category(c) in ("Cc", "Cs") for c in cleaned if c not in "\t\n")
     cleaned.encode()
+
+
+@given(st.text(st.characters(exclude_categories=("Cs",)) | st.sampled_from("\x7f\u202e\U000e0041")))
+def test_json_says_the_same_without_treacherous_characters(text: str) -> None:
+    cleaned = clean_json(json.dumps(text, ensure_ascii=False))
+    assert clean_text(cleaned) == cleaned
+    assert json.loads(cleaned) == text
+    canister = UserCanister(contents=(converser.TextualContent(text=text),))
+    line = dump_canister(canister)
+    assert clean_text(line) == line
+    assert load_canister(line) == canister
 
 
 BLANKS = "\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0" + "".join(map(chr, range(0xE0100, 0xE01F0)))

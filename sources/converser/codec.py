@@ -21,6 +21,7 @@ from . import canisters, contents
 from .canisters import Canister
 from .contents import Content
 from .exceptions import CanisterInvalidity
+from .hygiene import TREACHEROUS, escape_in_json
 from .immutables import EMPTY, FrozenDictionary
 from .outcomes import Outcome
 
@@ -29,9 +30,9 @@ VERSION = 1
 _T = TypeVar("_T")
 _ENCODE_REMEDY = "Build it anew, with what is expected there."
 _DECODE_REMEDY = "Correct that place in the JSON, or restore it from a copy."
-# What ends a line for `str.splitlines`, what steers a terminal, and what UTF-8 cannot hold. A low
-# surrogate right after a high one stays raw: escaped, the two would be read back as one character.
-_AWKWARD = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udbff]|(?<![\ud800-\udbff])[\udc00-\udfff]")
+# What ends a line for `str.splitlines`, steers a terminal or cannot be seen, and what UTF-8 cannot
+# hold. A low surrogate right after a high one stays raw: escaped, the two would be read back as one.
+_AWKWARD = re.compile(f"[{TREACHEROUS}\ud800-\udbff]|(?<![\ud800-\udbff])[\udc00-\udfff]")
 
 
 class _Mistake(Exception):
@@ -375,9 +376,9 @@ def dump_data(data: Any, identifier: str) -> str:
             f"Cannot write canister {identifier!r} as JSON: {error}.",
             remedy="Give huge integers as strings, and flatten data that is nested deeply.",
         ) from error
-    if line.isascii():
+    if line.isascii() and "\x7f" not in line:
         return line
-    return _AWKWARD.sub(lambda match: f"\\u{ord(match[0]):04x}", line)
+    return _AWKWARD.sub(escape_in_json, line)
 
 
 def load_canister(text: str) -> Canister:

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ..exceptions import ConverserFailure
-from ..hygiene import clean_text
+from ..hygiene import clean_json, clean_text
 from .exits import ExitCode
 from .judging import judge
 
@@ -85,7 +85,7 @@ def remark(ensemble: Ensemble) -> None:
 
 def print_json(data: Any) -> None:
     """JSON that people can read, in colours on a terminal; no character in it can steer one."""
-    text = clean_text(json.dumps(data, indent=2, ensure_ascii=False))
+    text = clean_json(json.dumps(data, indent=2, ensure_ascii=False))
     if not is_terminal():
         sys.stdout.write(f"{text}\n")
         return
@@ -101,13 +101,13 @@ def is_terminal() -> bool:
 
 def confirm(question: str) -> bool:
     """Asks at the terminal; anything but a clear yes is a no."""
-    _forget_typing()
+    forget_typing()
     sys.stderr.write(f"{clean_text(question)} [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _forget_typing() -> None:
+def forget_typing() -> None:
     """What was typed before the question was shown is no answer to it."""
     try:
         import termios

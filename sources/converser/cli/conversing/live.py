@@ -99,6 +99,8 @@ class LiveDisplay:
         self._spinner = Spinner("dots", style="cyan")
         self._live: Live | None = None
         self._is_paused = False
+        self._held: list[CallRecord] = []
+        """Calls that ended while the person was asked something."""
         self._turnstile = anyio.Lock()
 
     def hear(self, event: Event) -> None:
@@ -140,7 +142,8 @@ class LiveDisplay:
                 call.words = clean_line(event.message or "", 200)
             case InvocationCompleted():
                 self._calls.pop(event.invocation.identifier, None)
-                self._print_call(self.journal.note(event))
+                self._held.append(self.journal.note(event))
+                self._print_calls()
             case _:
                 pass
 
@@ -200,6 +203,7 @@ class LiveDisplay:
                 yield
             finally:
                 self._is_paused = False
+                self._print_calls()
                 if live is not None and self._live is live:
                     live.vertical_overflow = "ellipsis"
                     live.start()
@@ -222,6 +226,10 @@ class LiveDisplay:
             if lines := render_lines(self.console, block):
                 self.console.print(_join(lines), end="")
                 self.console.print()
+
+    def _print_calls(self) -> None:
+        while self._held and not self._is_paused:
+            self._print_call(self._held.pop(0))
 
     def _print_call(self, record: CallRecord) -> None:
         """A call that has ended: what it was, how it went, and the beginning of what came of it."""

@@ -9,6 +9,7 @@ from typing import Any, Protocol, TextIO, cast
 from rich.console import Console
 
 from ...hygiene import clean_text
+from ..screen import forget_typing
 
 
 class Questioner(Protocol):
@@ -65,10 +66,13 @@ class TerminalQuestioner:
 
     async def _ask(self, words: str, *, default: str = "", **settings: Any) -> str | None:
         from prompt_toolkit import PromptSession
+        from prompt_toolkit.input.typeahead import clear_typeahead
         from prompt_toolkit.output import create_output
 
         output = create_output(stdout=cast("TextIO", self._console.file))
         session: PromptSession[str] = PromptSession(output=output, **settings)
+        forget_typing()
+        clear_typeahead(session.input)
         try:
             return await session.prompt_async(
                 [("bold", clean_text(words))], default=default, handle_sigint=False
