@@ -25,9 +25,10 @@ Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]
 async def open_client(handle: Handler) -> AsyncGenerator[tuple[httpx2.AsyncClient, str], None]:
     listener = await asyncio.start_server(handle, "127.0.0.1", 0)
     host, port = listener.sockets[0].getsockname()
+    url = f"http://{host}:{port}/"
     with anyio.fail_after(20):
-        async with listener, httpx2.AsyncClient(transport=create_lean_transport()) as client:
-            yield client, f"http://{host}:{port}/"
+        async with listener, httpx2.AsyncClient(transport=create_lean_transport(url)) as client:
+            yield client, url
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells how many segments came")

@@ -12,13 +12,15 @@ from typing import Any
 import httpcore2
 import httpx2
 
+from .proxies import create_transport
+
 _HELD_MAX = 65_536
 _CAN_POLL = hasattr(select, "poll")
 
 
-def create_lean_transport() -> httpx2.AsyncHTTPTransport:
-    """The usual transport; httpx has no setting for this, so without its inner parts it just is not done."""
-    transport = httpx2.AsyncHTTPTransport()
+def create_lean_transport(url: str) -> httpx2.AsyncHTTPTransport:
+    """A transport to this address; httpx has no setting for this, so without its inner parts it just is not done."""
+    transport = create_transport(url)
     pool = getattr(transport, "_pool", None)
     if isinstance(
         backend := getattr(pool, "_network_backend", None), httpcore2.AsyncNetworkBackend

@@ -18,6 +18,7 @@ from ..exceptions import ConfigurationFailure
 from .guard import GuardedTransport
 from .old_events import OldEventsTransport
 from .oversize.spills import USUAL_BOUNDS, Bounds
+from .proxies import create_transport
 from .redaction import separate_credentials
 from .stderr import StderrRing
 from .streams import create_lean_transport
@@ -72,7 +73,7 @@ async def open_http(
     check_headers(headers)
     url, auth = separate_credentials(url, auth)
     client = httpx2.AsyncClient(
-        transport=GuardedTransport(create_lean_transport(), bounds),
+        transport=GuardedTransport(create_lean_transport(url), bounds),
         headers=dict(headers),
         auth=auth,
         timeout=httpx2.Timeout(_HTTP_PATIENCE, read=None),
@@ -101,7 +102,7 @@ def open_sse(
         timeout: httpx2.Timeout | None = None,
         auth: httpx2.Auth | None = None,
     ) -> httpx2.AsyncClient:
-        inner, has_login = httpx2.AsyncHTTPTransport(), auth is not None
+        inner, has_login = create_transport(url), auth is not None
         transport = OldEventsTransport(inner, bounds, has_login=has_login)
         return httpx2.AsyncClient(transport=transport, headers=headers, timeout=timeout, auth=auth)
 

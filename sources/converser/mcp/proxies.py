@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The way to a server through the proxy that the environment names; httpx finds it only for transports of its own."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import httpx2
+
+
+def create_transport(url: str) -> httpx2.AsyncHTTPTransport:
+    """A transport to this address, through a proxy where there is one."""
+    return httpx2.AsyncHTTPTransport(proxy=find_proxy(url))
+
+
+def find_proxy(url: str) -> str | None:
+    """The proxy for an address, as HTTPS_PROXY and its kin name it; none for this machine, which no proxy reaches."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if is_loopback(host) or proxy_bypass(host):
+        return None
+    proxies = getproxies()
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    return proxy if proxy is None or "://" in proxy else f"http://{proxy}"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
