@@ -121,9 +121,9 @@ class Connection:
         self._part(ConnectionState.DISCONNECTED)
         for life in self._retired:
             life.end()
-        for life in (self._past, *self._retired):
-            if life is not None and not life.ended.is_set():
-                await life.ended.wait()
+        for past in (self._past, *self._retired):
+            if past is not None and not past.ended.is_set():
+                await past.ended.wait()
 
     @contextmanager
     def hold(self) -> Generator[None]:
