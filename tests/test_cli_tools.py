@@ -8,7 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from converser.cli.screen import build_table
 from tests.servers.processes import awkward_command, serve_awkward
 from tests.terminals import open_terminal, run
 
@@ -32,6 +34,19 @@ def test_one_tool_is_shown_with_signature_hints_cost_and_an_example_that_works(p
     example = shown.rsplit("converser ", 1)[1].split()
     assert json.loads(run(*example, cwd=project).stdout)["sum"] == 2
     assert run("tools", "awkward", "add", cwd=project).stdout == shown
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_long_cells_leave_room_for_the_names(width, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(width))
+    rows = [("s.short", "", "Does it."), ("s.long" * 30, "argument" * 30, "x" * 300)]
+    console = Console(width=width)
+    with console.capture() as capture:
+        console.print(build_table(("tool", "arguments", "description"), rows))
+    shown = capture.get()
+    assert "s.short" in shown
+    assert "Does it." in shown
+    assert max(map(len, shown.splitlines())) <= width
 
 
 def test_tools_as_json_have_their_schemas(project):

@@ -24,7 +24,7 @@ from .exits import ExitCode
 from .findings import Finding, broken, note, well
 from .options import DEFAULTS, AsJSON, Options
 from .rosters import create_roster
-from .screen import count, say
+from .screen import count, say, write
 from .trust import find_untrusted, is_given
 
 _MARKS = {"well": ("✓", "green"), "note": ("!", "yellow"), "broken": ("✗", "red")}
@@ -122,11 +122,11 @@ async def _connect(servers: Sequence[MCPServer]) -> list[Finding]:
 
 
 def _print(findings: Sequence[Finding]) -> None:
-    console = Console(highlight=False, soft_wrap=True)
+    console = Console(highlight=False)
     for finding in findings:
         mark, style = _MARKS[finding.level]
         subject, words = clean_text(finding.subject), clean_text(finding.words)
-        console.print(Text.assemble((f"{mark} ", style), (subject, "bold"), f": {words}"))
+        write(console, Text.assemble((f"{mark} ", style), (subject, "bold"), f": {words}"))
         if finding.remedy:
-            console.print(Text(f"    {clean_text(finding.remedy)}", "dim"))
+            write(console, Text(f"    {clean_text(finding.remedy)}", "dim"))
     sys.stdout.flush()

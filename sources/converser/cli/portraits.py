@@ -17,7 +17,7 @@ from ..hygiene import clean_text
 from ..schemas.examples import example_for
 from ..shapes import Attribute, Record, read_schema
 from ..stubs import express
-from .screen import squeeze
+from .screen import squeeze, write
 from .tools import name_fully
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def print_portrait(invoker: Invoker, server: MCPServer) -> None:
         _print_record(console, record, is_first=record is records[0])
     console.print()
     for title, words in _list_facts(invoker, server):
-        console.print(Text.assemble((f"{title:11}", "dim"), words), soft_wrap=True)
+        write(console, Text.assemble((f"{title:11}", "dim"), words))
 
 
 def _write_signature(invoker: Invoker, record: Record) -> Text:

@@ -9,9 +9,9 @@ import os
 import sys
 from collections.abc import Sequence
 from contextvars import ContextVar
-from typing import Annotated
+from typing import Annotated, Any
 
-from cyclopts import App, CycloptsError, Group, Parameter
+from cyclopts import App, CycloptsError, Group, Parameter, UnusedCliTokensError
 
 from .. import __version__
 from .exits import ExitCode
@@ -110,6 +110,7 @@ _register(
 for _flag in ("--help", "--version"):
     app[_flag].group = _OPTIONS
 app.help_epilogue = f"{_teach('')}\n\n{_CODES}"
+_HANDLING: Any = {"exit_on_error": False, "print_error": False, "result_action": "return_value"}
 _rest: ContextVar[tuple[str, ...]] = ContextVar("rest", default=())
 
 
@@ -120,9 +121,9 @@ def run(arguments: Sequence[str]) -> int:
     end = words.index("--") if "--" in words else len(words)
     _rest.set(tuple(words[end:]))
     try:
-        code = app.meta(words[:end], exit_on_error=False, result_action="return_value")
-    except CycloptsError:  # it has printed itself
-        return ExitCode.USAGE
+        code = app.meta(words[:end], **_HANDLING)
+    except CycloptsError as error:
+        return _complain_of_usage(error)
     return code or ExitCode.SUCCESS
 
 
@@ -146,7 +147,7 @@ def _launch(
         tokens = ("chat", *tokens)
     try:
         words = (*tokens, *_rest.get())
-        code: int | None = app(words, exit_on_error=False, result_action="return_value")
+        code: int | None = app(words, **_HANDLING)
         sys.stdout.flush()
     except CycloptsError:
         raise
@@ -159,6 +160,16 @@ def _launch(
     except Exception as failure:
         return _report(failure, trace=trace)
     return code
+
+
+def _complain_of_usage(error: CycloptsError) -> int:
+    from .screen import complain
+
+    command = " ".join(("converser", *(error.command_chain or ())))
+    is_surplus = isinstance(error, UnusedCliTokensError)
+    words = f"{' '.join(error.unused_tokens or ())!r} is too much." if is_surplus else error
+    complain(f"{words} See `{command} --help`.")
+    return ExitCode.USAGE
 
 
 def _means_chat(tokens: Sequence[str]) -> bool:

@@ -44,8 +44,15 @@ def say(words: object = "") -> None:
 
 def complain(words: object, *, style: str = "yellow") -> None:
     """Says something on standard error, where it harms no output."""
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
-    console.print(Text(clean_text(str(words)), style=style))
+    write(Console(stderr=True, highlight=False), Text(clean_text(str(words)), style=style))
+
+
+def write(console: Console, text: Text) -> None:
+    """At a terminal, lines end between words, and no word is cut; in a pipe, lines stay whole."""
+    if console.is_terminal:
+        console.print(text, overflow="ignore", crop=False)
+    else:
+        console.print(text, soft_wrap=True)
 
 
 _beginning: float | None = None
@@ -130,14 +137,18 @@ def build_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     """A table without lines; numbers stand to the right, and states have colours."""
     from rich.table import Table
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    has_long, width = "description" in titles, Console().width
+    table = Table(box=None, pad_edge=False, header_style="bold", expand=has_long)
     for title in titles:
-        is_long = title == "description"
+        is_first, is_long = title == titles[0], title == "description"
         table.add_column(
             title,
             justify="right" if title in _NUMBERS else "left",
             no_wrap=is_long,
-            overflow="ellipsis",
+            ratio=1 if is_long else None,
+            # No cell, however long, pushes others off the screen; and names can be copied whole.
+            max_width=None if is_long or not has_long else width * (2 if is_first else 1) // 5,
+            overflow="fold" if is_first else "ellipsis",
         )
     for row in rows:
         cells = [squeeze(cell) for cell in row]

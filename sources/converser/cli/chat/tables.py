@@ -25,12 +25,13 @@ _COLOURS = {"connected": "green", "failed": "red", "needs-auth": "red", "disable
 def show_rows(
     console: Console, titles: Sequence[str], rows: Sequence[Sequence[str | Text]]
 ) -> None:
-    """Columns, as wide as they need to be; the last one wraps."""
+    """Columns, as wide as they need to be, within reason; the last one wraps."""
     table = Table(*titles, box=None, pad_edge=False, header_style="dim", show_header=bool(titles))
     for _ in range(len(rows[0]) - len(titles) if rows else 0):
         table.add_column()
     for column in table.columns[:-1]:
         column.no_wrap = True
+        column.max_width = console.width // 2
     for row in rows:
         table.add_row(*(Text(squeeze(cell)) if isinstance(cell, str) else cell for cell in row))
     console.print(table)
