@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 import converser
-from converser.mcp.proxies import find_proxy
+from converser.mcp.http.proxies import find_proxy
 
 pytestmark = pytest.mark.anyio
 _AWAY = "http://mcp.example.invalid/mcp"

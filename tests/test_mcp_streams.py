@@ -13,7 +13,7 @@ import anyio
 import httpx2
 import pytest
 
-from converser.mcp.streams import create_lean_transport
+from converser.mcp.http.streams import create_lean_transport
 
 pytestmark = pytest.mark.anyio
 

@@ -10,8 +10,8 @@ import anyio
 from ..exceptions import MCPConnectionFailure, MCPFailure
 from ..invokers import Context
 from ..outcomes import Outcome
-from .clocks import find_limit, shorten
 from .connection import Patience
+from .deadlines import find_limit, shorten
 
 _MOMENT = 0.001
 

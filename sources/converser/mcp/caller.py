@@ -17,7 +17,7 @@ from mcp.shared.dispatcher import ProgressFnT
 from ..hygiene import clean_text
 from ..invokers import Context
 from .calls import request_call
-from .clocks import CallClock
+from .deadlines import CallClock
 from .failures import Site, report_lost, report_timeout
 
 _KEEPS_DEADLINES = frozenset({"stdio", "in-process"})

@@ -14,7 +14,7 @@ from .base import SessionClient
 from .connection import Patience
 from .eras import EraMemory
 from .handlers import ElicitationHandler
-from .logins import GuardedLogin
+from .http.logins import GuardedLogin
 from .oversize.spills import RESULT_LIMIT, Bounds
 from .sessions import Way
 from .states import ConnectionState

@@ -24,7 +24,7 @@ from mcp_types import CONNECTION_CLOSED
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from ..tasks import spawn
-from .clocks import Deadlines
+from .deadlines import Deadlines
 from .eras import EraMemory
 from .failures import needs_authorization, unwrap_group
 from .states import ConnectionState, is_legal

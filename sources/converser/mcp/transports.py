@@ -15,13 +15,13 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from ..exceptions import ConfigurationFailure
-from .guard import GuardedTransport
-from .old_events import OldEventsTransport
+from .http.guard import GuardedTransport
+from .http.old_events import OldEventsTransport
+from .http.proxies import create_transport
+from .http.redaction import separate_credentials
+from .http.streams import create_lean_transport
 from .oversize.spills import USUAL_BOUNDS, Bounds
-from .proxies import create_transport
-from .redaction import separate_credentials
 from .stderr import StderrRing
-from .streams import create_lean_transport
 
 Streams = tuple[Any, Any]
 OpenedTransport = AbstractAsyncContextManager[Streams]

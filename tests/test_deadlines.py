@@ -10,7 +10,7 @@ import anyio.lowlevel
 import pytest
 
 from converser import Context
-from converser.mcp.clocks import CallClock, Deadlines
+from converser.mcp.deadlines import CallClock, Deadlines
 
 pytestmark = pytest.mark.anyio
 

@@ -14,10 +14,10 @@ import anyio.lowlevel
 import httpx2
 from pydantic_core import to_json
 
-from .leniency import decode_leniently, has_odd_characters, has_too_many_parts
-from .oversize.events import shrink_events
-from .oversize.running import Oversize, reduce_message, spill_message
-from .oversize.spills import Bounds, Gathering, Spill
+from ..leniency import decode_leniently, has_odd_characters, has_too_many_parts
+from ..oversize.events import shrink_events
+from ..oversize.running import Oversize, reduce_message, spill_message
+from ..oversize.spills import Bounds, Gathering, Spill
 
 _HEAD = re.compile(rb'\{"jsonrpc":"2\.0",(?:"id":(\d+|"[^"]*"),)?(?:"method":"([^"]*)")?')
 _LONG = 65_536

@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx2
 
-from ..hygiene import clean_text
+from ...hygiene import clean_text
 
 _REFUSAL = "converser/refusal"
 _REFUSED = (401, 403)

@@ -15,7 +15,9 @@ import anyio
 import httpx2
 from mcp_types import METHOD_NOT_FOUND
 
-from ..tasks import spawn
+from ...tasks import spawn
+from ..failures import wrap_fault
+from ..oversize.spills import USUAL_BOUNDS, Bounds
 from .exchanges import (
     BrokenAnswer,
     EventBytes,
@@ -26,9 +28,7 @@ from .exchanges import (
     read_head,
     replace_content,
 )
-from .failures import wrap_fault
 from .logins import find_refusal
-from .oversize.spills import USUAL_BOUNDS, Bounds
 
 _ERROR_MAX = 1024 * 1024
 _NOTICE_PATIENCE = 5.0

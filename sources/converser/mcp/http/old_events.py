@@ -11,10 +11,10 @@ from contextlib import aclosing
 import anyio
 import httpx2
 
+from ..failures import HttpRefusal
+from ..oversize.spills import USUAL_BOUNDS, Bounds
 from .exchanges import EventBytes, Exchange, is_message, replace_content
-from .failures import HttpRefusal
 from .logins import find_refusal
-from .oversize.spills import USUAL_BOUNDS, Bounds
 
 _ENDPOINT = re.compile(rb"event: *endpoint\r?\ndata: *(\S+)\r?\n")
 _ENDPOINT_PLACE_MAX = 65_536
