@@ -279,7 +279,7 @@ def test_raw_spoils_names_schemas_and_contents() -> None:
     assert ask_raw("deaf", good, ("initialize", {})) == []
 
 
-_OF_ITS_OWN_MIND = {"deaf", "fickle", "reticent", "touchy"}
+_OF_ITS_OWN_MIND = {"deaf", "fickle", "modern", "reticent", "touchy"}
 
 
 @pytest.mark.parametrize("scenario", sorted({*raw.SCENARIOS} - _OF_ITS_OWN_MIND))
@@ -291,7 +291,9 @@ def test_raw_refuses_the_new_era_and_goes_on_in_most_scenarios(scenario: str) ->
 def test_raw_takes_the_question_for_the_new_era_otherwise_where_that_is_the_point() -> None:
     questions = ("server/discover", {}), ("ping", {})
     assert [reply["id"] for reply in ask_raw("reticent", *questions)] == [1]
-    assert ask_raw("fickle", *questions)[0]["result"]["supportedVersions"] == ["2026-07-28"]
+    for scenario in ("fickle", "modern"):
+        found = ask_raw(scenario, *questions)[0]["result"]
+        assert found["supportedVersions"] == ["2026-07-28"]
     with pytest.raises(subprocess.CalledProcessError):
         ask_raw("touchy", *questions)
 
