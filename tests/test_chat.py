@@ -86,6 +86,16 @@ def test_a_model_that_nobody_named_is_told_of_beside_the_prompt(open_chat, proje
     assert "sk-very-secret" not in terminal.text
 
 
+def test_without_a_place_for_the_history_a_chat_does_without(open_chat, project, service):
+    (project / "state").write_text("This is no folder.", encoding="utf-8")
+    will_say(service, "Hello.")
+    with open_chat() as terminal:
+        terminal.wait_for("❯")
+        terminal.type("Hi.\r")
+        terminal.wait_for("Hello.")
+        leave(terminal)
+
+
 def test_commands_servers_and_tools_are_completed(open_chat):
     with open_chat("chat") as terminal:
         terminal.wait_for("openai:m-1 · 1 of 1 servers")

@@ -59,6 +59,13 @@ def test_a_clock_is_a_server_of_its_own_too(tmp_path):
     assert days.stdout.strip() == "357"
 
 
+def test_completion_that_cannot_be_installed_says_why(tmp_path):
+    (tmp_path / ".local").write_text("This is no folder.", encoding="utf-8")
+    ended = run("completion", "bash", "--install", cwd=tmp_path)
+    assert ended.returncode == 2
+    assert "converser completion > FILE" in ended.stderr
+
+
 @pytest.mark.skipif(shutil.which("bash") is None, reason="There is no bash.")
 def test_bash_completes_commands_servers_and_tools(tmp_path):
     run("init", cwd=tmp_path)

@@ -94,6 +94,16 @@ def test_the_question_shows_all_and_is_asked_once_for_each_content(project):
         assert "nothing was started" in terminal.text
 
 
+def test_an_approval_that_cannot_be_kept_holds_for_this_run(project):
+    (project / "state").write_text("This is no folder.", encoding="utf-8")
+    with open_terminal("call", "awkward.echo", "text=hello", cwd=project) as terminal:
+        terminal.wait_for(QUESTION)
+        terminal.type("y\n")
+        terminal.wait_for("cannot be kept")
+        terminal.wait_for("hello")
+        assert terminal.finish() == 0
+
+
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"):

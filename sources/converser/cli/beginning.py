@@ -48,6 +48,7 @@ Try:
   converser tools                                      what it can do
   converser call clock.get_time timezone=Europe/Oslo   without any model
   converser ask "What time is it in Oslo?"             with one
+  converser                                            to talk
 """
 
 

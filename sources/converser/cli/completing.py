@@ -54,6 +54,11 @@ def completion(
         raise Misuse(
             "It is not known which shell this is.", remedy="Name it: converser completion bash"
         ) from None
+    except OSError as failure:
+        raise Misuse(
+            f"Nothing can be installed there: {failure.strerror}: {printable(str(failure.filename))}.",
+            remedy="Write the script elsewhere: converser completion > FILE",
+        ) from None
     complain(f"Installed: {printable(str(path))}. Start a new shell to use it.", style="green")
 
 

@@ -70,10 +70,13 @@ def is_approved(path: Path, digest: str) -> bool:
 def approve(path: Path, digest: str) -> None:
     """Remembers an approval, for this user only."""
     approval = _find_approval(path, digest)
-    approval.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-    with os.fdopen(os.open(approval, flags, 0o600), "w", encoding="utf-8") as stream:
-        stream.write(f"{printable(str(path))}\n")
+    try:
+        approval.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with os.fdopen(os.open(approval, flags, 0o600), "w", encoding="utf-8") as stream:
+            stream.write(f"{printable(str(path))}\n")
+    except OSError as failure:
+        complain(f"The approval cannot be kept in {approval.parent}: {failure.strerror}.")
 
 
 def _find_approval(path: Path, digest: str) -> Path:

@@ -13,6 +13,7 @@ from ..hygiene import clean_text
 
 LINES_MAX = 40
 _LINE_LENGTH_MAX = 2_000
+_QUOTE_LENGTH_MAX = 400
 _SECRET_LENGTH_MIN = 6
 
 
@@ -56,7 +57,7 @@ class StderrRing:
     def quote(self, count: int = 5) -> str:
         """How it ended and its last lines, as an addition to an error message."""
         words = "" if self.exit_code is None else f" It ended with exit code {self.exit_code}."
-        lines = self.lines[-count:]
+        lines = [clean_text(line, limit=_QUOTE_LENGTH_MAX) for line in self.lines[-count:]]
         return f"{words} Its last words on stderr: {' | '.join(lines)}." if lines else words
 
     def open_pipe(self) -> TextIO:

@@ -17,6 +17,7 @@ from .interrupts import Interrupts
 if TYPE_CHECKING:
     from prompt_toolkit.completion import Completer
     from prompt_toolkit.formatted_text import StyleAndTextTuples
+    from prompt_toolkit.history import History
     from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
 _STYLE = {
@@ -54,7 +55,6 @@ class TerminalReader:
         self, completer: Completer, toolbar: Callable[[], str], interrupts: Interrupts
     ) -> None:
         from prompt_toolkit import PromptSession
-        from prompt_toolkit.history import FileHistory
         from prompt_toolkit.styles import Style
 
         self._interrupts = interrupts
@@ -64,7 +64,7 @@ class TerminalReader:
             prompt_continuation=_indent,
             completer=completer,
             complete_while_typing=True,
-            history=FileHistory(str(_find_history())),
+            history=_open_history(),
             bottom_toolbar=lambda: [("", toolbar())],
             key_bindings=_bind_keys(),
             style=Style.from_dict(_STYLE),
@@ -95,12 +95,17 @@ def _indent(width: int, _: int, __: int) -> StyleAndTextTuples:
     return [("", " " * width)]
 
 
-def _find_history() -> Path:
-    """The file of what was typed; only its user may read it."""
+def _open_history() -> History:
+    """What was typed, in a file that only its user may read; in memory where none can be written."""
+    from prompt_toolkit.history import FileHistory, InMemoryHistory
+
     path = Path(platformdirs.user_state_dir("converser", appauthor=False)) / "history"
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    os.close(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
-    return path
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        os.close(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
+    except OSError:
+        return InMemoryHistory()
+    return FileHistory(str(path))
 
 
 def _bind_keys() -> KeyBindings:
