@@ -21,6 +21,8 @@ from ..oversize.spills import Bounds, Gathering, Spill
 
 _HEAD = re.compile(rb'\{"jsonrpc":"2\.0",(?:"id":(\d+|"[^"]*"),)?(?:"method":"([^"]*)")?')
 _LONG = 65_536
+_SLICE = 262_144
+"""Bytes of a long event that are passed on at a time."""
 _HOP_HEADERS = ("content-encoding", "content-length", "transfer-encoding")
 
 
@@ -171,7 +173,12 @@ class EventBytes(httpx2.AsyncByteStream):
                     piece = await anext(pieces, b"")
                 if self._exchange.is_over or not piece:
                     return
-                yield piece
+                if len(piece) <= _SLICE:
+                    yield piece
+                    continue
+                for begin in range(0, len(piece), _SLICE):
+                    yield piece[begin : begin + _SLICE]
+                    await anyio.lowlevel.checkpoint()  # the SDK looks at each slice several times
 
     async def aclose(self) -> None:
         """Called by the HTTP client when it wants no more."""
