@@ -12,6 +12,13 @@ _LIBRARIES = ("cyclopts", "rich")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line, and gives the exit code."""
     try:
+        return _run(sys.argv[1:] if arguments is None else arguments)
+    except KeyboardInterrupt:  # While it is still being loaded, or is leaving already.
+        return 130
+
+
+def _run(arguments: Sequence[str]) -> int:
+    try:
         from .cli.program import run
     except ModuleNotFoundError as failure:
         if failure.name is None or failure.name.partition(".")[0] not in _LIBRARIES:
@@ -22,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 2
-    return run(sys.argv[1:] if arguments is None else arguments)
+    return run(arguments)
 
 
 if __name__ == "__main__":
