@@ -100,6 +100,19 @@ def test_the_tree_ends_at_a_signal(number: signal.Signals) -> None:
         os.close(lifeline)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process of such an end")
+@pytest.mark.parametrize("stopped", [False, True])
+def test_the_server_ends_even_with_a_keeper_that_is_killed(stopped: bool) -> None:
+    with kept("time.sleep(600)", stubborn=True) as (process, lifeline):
+        server, grandchild = read_pids(process)
+        if stopped:
+            process.send_signal(signal.SIGSTOP)
+        process.kill()
+        wait_until_gone([server])
+        os.kill(grandchild, signal.SIGKILL)
+        os.close(lifeline)
+
+
 def test_a_program_that_is_not_there_is_told() -> None:
     reading, lifeline = os.pipe()
     ended = subprocess.run(

@@ -3,7 +3,8 @@
 
 Runs as `python -I -S keeper.py FD COMMAND…`, and imports nothing of ours. FD is the reading end of
 a pipe that only we hold open: its end says that we are gone, be it by SIGKILL. On Linux the keeper
-adopts orphans, so that even a grandchild in a session of its own is found and ended.
+adopts orphans, so that even a grandchild in a session of its own is found and ended; and the server
+itself ends with a keeper that is killed.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ import signal
 import sys
 import time
 
+_PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
+_HEARD = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _GRACE = 1.0
 _PAUSE = 0.02
 
@@ -24,18 +27,23 @@ _PAUSE = 0.02
 def main() -> int:
     """Starts the server, and waits for its end, for ours, or for a signal."""
     lifeline, command = int(sys.argv[1]), sys.argv[2:]
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    _call_prctl(_PR_SET_CHILD_SUBREAPER, 1)
     alarm, bell = os.pipe()
     os.set_blocking(bell, False)
     signal.set_wakeup_fd(bell, warn_on_full_buffer=False)
-    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    for number in _HEARD:
         signal.signal(number, _note)
     server = _start(command, lifeline)
     _release_streams()
     code = _watch(server, lifeline, alarm)
     _end_tree(server)
     return code
+
+
+def _call_prctl(option: int, value: int) -> None:
+    """Asks Linux for something; elsewhere it is done without."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
 _noted: set[int] = set()
@@ -46,13 +54,29 @@ def _note(number: int, _: object) -> None:
 
 
 def _start(command: list[str], lifeline: int) -> int:
+    """Starts the server; where the system can, it ends with this keeper, should that be killed."""
     os.set_inheritable(lifeline, False)
-    reset = (signal.SIGPIPE, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
+    keeper = os.getpid()
+    if server := os.fork():
+        with contextlib.suppress(OSError):  # the server does it too; either may be the first
+            os.setpgid(server, server)
+        return server
     try:
-        return os.posix_spawnp(command[0], command, os.environ, setsigdef=reset, setpgroup=0)
+        _become(command, keeper)
     except OSError as failure:
-        sys.stderr.write(f"{command[0]}: {failure.strerror}\n")
-        raise SystemExit(127) from None
+        os.write(2, f"{command[0]}: {failure.strerror}\n".encode(errors="replace"))
+    finally:
+        os._exit(127)
+
+
+def _become(command: list[str], keeper: int) -> None:
+    """Makes the server of this process."""
+    os.setpgid(0, 0)
+    for number in (signal.SIGPIPE, *_HEARD):
+        signal.signal(number, signal.SIG_DFL)
+    _call_prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() == keeper:
+        os.execvp(command[0], command)
 
 
 def _release_streams() -> None:

@@ -71,17 +71,18 @@ class ServerProcess(asyncio.SubprocessProtocol):
         reading, self._lifeline = os.pipe()
         keeper = (sys.executable, "-I", "-S", str(_KEEPER), str(reading))
         try:
-            await asyncio.get_running_loop().subprocess_exec(
-                lambda: self,
-                *(*keeper, program, *command[1:]),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                env=dict(environment),
-                cwd=cwd,
-                pass_fds=(reading,),
-                start_new_session=True,
-            )
+            with anyio.CancelScope(shield=True):  # asyncio would kill the keeper, not the server
+                await asyncio.get_running_loop().subprocess_exec(
+                    lambda: self,
+                    *(*keeper, program, *command[1:]),
+                    stdin=asyncio.subprocess.PIPE,
+                    stdout=asyncio.subprocess.PIPE,
+                    stderr=asyncio.subprocess.PIPE,
+                    env=dict(environment),
+                    cwd=cwd,
+                    pass_fds=(reading,),
+                    start_new_session=True,
+                )
         finally:
             os.close(reading)
 
