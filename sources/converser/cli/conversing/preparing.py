@@ -96,8 +96,8 @@ def title_model(name: str) -> str:
 
 
 def label_model(model: Model, display: Display) -> None:
-    """Says of the embedded model what it is."""
-    if title_model(model.name) == "embedded":
+    """Says of the embedded model what it is, unless that was among the reasons to take it."""
+    if title_model(model.name) == "embedded" and "demonstration" not in model.reason:
         display.tell("embedded: a small model on this machine; a demonstration, which errs.")
 
 
