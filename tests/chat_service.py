@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 STALLING = "text/event-stream; stalling=yes"
@@ -25,14 +26,12 @@ class Service:
                 headers = {key.lower(): value for key, value in self.headers.items()}
                 service.requests.append((self.path, headers, json.loads(body)))
                 status, kind, body = service.answers.pop(0)
-                self._answer(status, kind, body)
-                while kind == STALLING and not service.disconnected.wait(0.01):
-                    self._ping()
-
-            def _ping(self):
                 try:
-                    self.wfile.write(b": ping\n\n")
-                except OSError:
+                    self._answer(status, kind, body)
+                    while kind == STALLING:
+                        self.wfile.write(b": ping\n\n")
+                        time.sleep(0.01)
+                except OSError:  # whoever asked has left
                     service.disconnected.set()
 
             def do_GET(self):
