@@ -94,6 +94,7 @@ def test_without_a_place_for_the_history_a_chat_does_without(open_chat, project,
         terminal.type("Hi.\r")
         terminal.wait_for("Hello.")
         leave(terminal)
+    assert (project / "state").is_file()
 
 
 def test_commands_servers_and_tools_are_completed(open_chat):

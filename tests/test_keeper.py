@@ -109,6 +109,7 @@ def test_the_server_ends_even_with_a_keeper_that_is_killed(stopped: bool) -> Non
             process.send_signal(signal.SIGSTOP)
         process.kill()
         wait_until_gone([server])
+        assert process.wait(PATIENCE) == -signal.SIGKILL
         os.kill(grandchild, signal.SIGKILL)
         os.close(lifeline)
 
