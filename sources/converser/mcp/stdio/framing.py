@@ -15,6 +15,9 @@ class Framer:
     def feed(self, chunk: bytes) -> list[bytes | Spill]:
         """The lines that this chunk completes; empty ones are left out."""
         line = self._line
+        if b"\n" not in chunk:  # of a long line most chunks are such: they need no copy
+            line.add(chunk)
+            return []
         first, *others = chunk.split(b"\n")
         line.add(first)
         lines: list[bytes | Spill] = []
