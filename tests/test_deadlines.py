@@ -10,7 +10,7 @@ import anyio.lowlevel
 import pytest
 
 from converser import Context
-from converser.mcp.deadlines import CallClock, Deadlines
+from converser.mcp.deadlines import CallClock, Deadlines, PatientTime
 
 pytestmark = pytest.mark.anyio
 
@@ -33,6 +33,31 @@ async def test_a_silent_server_is_not_waited_for_without_end(
     assert clock.scope.deadline - begun == pytest.approx(first, abs=0.2)
     clock.note_progress()
     assert clock.scope.deadline - begun == pytest.approx(moved, abs=0.2)
+
+
+async def test_a_clock_goes_on_only_when_every_question_has_its_answer() -> None:
+    clock = CallClock(Context(timeout=5, timeout_maximum=9))
+    clock.pause()
+    clock.pause()  # a second question, of this call or of another one
+    clock.resume()
+    assert clock.scope.deadline == math.inf
+    assert not clock.has_run_out
+    clock.resume()
+    assert clock.scope.deadline - anyio.current_time() == pytest.approx(5, abs=0.2)
+
+
+def test_time_stands_still_while_anybody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, now = PatientTime(), [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    begun = clock.now()
+    with clock.hold():
+        now[0] += 3
+        with clock.hold():
+            now[0] += 30
+        now[0] += 300
+        assert clock.now() == begun
+    now[0] += 2
+    assert clock.now() == begun + 2
 
 
 async def test_deadlines_stand_still_together_while_a_person_is_waited_for() -> None:

@@ -162,6 +162,15 @@ async def test_a_person_logs_in_and_that_takes_as_long_as_it_takes(gate: Gate) -
     assert person.visits == 1
 
 
+async def test_a_login_during_a_call_does_not_count_against_its_timeout(gate: Gate) -> None:
+    person = Person(hesitates=1.5)
+    client = converser.HttpMCPClient(gate.url, auth=person.log_in(gate.url))
+    with anyio.fail_after(30):
+        result = await client.call_tool("quick", {}, context=converser.Context(timeout=1.0))
+        await client.disconnect()
+    assert result.text == "quick is done"
+
+
 async def test_a_login_that_fails_is_told_with_a_remedy_and_asked_for_once(gate: Gate) -> None:
     person = Person(agrees=False)
     client = converser.HttpMCPClient(gate.url, auth=person.log_in(gate.url))

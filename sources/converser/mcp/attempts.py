@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-import time
-
 import anyio
 
 from ..exceptions import MCPConnectionFailure, MCPFailure
 from ..invokers import Context
 from ..outcomes import Outcome
 from .connection import Patience
-from .deadlines import find_limit, shorten
+from .deadlines import PatientTime, find_limit, shorten
 
 _MOMENT = 0.001
 
@@ -19,11 +17,14 @@ _MOMENT = 0.001
 class Attempts:
     """Counts attempts within one deadline, which is that of the caller."""
 
-    __slots__ = ("_begun", "_context", "_doubt", "_patience", "count")
+    __slots__ = ("_begun", "_context", "_doubt", "_patience", "_time", "count")
 
-    def __init__(self, context: Context, patience: Patience, begun: float) -> None:
+    def __init__(
+        self, context: Context, patience: Patience, time: PatientTime, begun: float
+    ) -> None:
         self._context = context
         self._patience = patience
+        self._time = time
         self._begun = begun
         self._doubt: MCPFailure | None = None
         self.count = 0
@@ -32,7 +33,7 @@ class Attempts:
     @property
     def left(self) -> Context:
         """The context of the next attempt, without the time that is gone."""
-        spent = time.monotonic() - self._begun
+        spent = self._time.now() - self._begun
         return self._context if spent < _MOMENT else shorten(self._context, spent)
 
     @property

@@ -24,6 +24,7 @@ from .caller import Caller
 from .calls import request_sign_of_life
 from .changes import ChangeSignal
 from .connection import Connection, Patience
+from .deadlines import PatientTime
 from .eras import EraMemory
 from .failures import (
     MESSAGE_LIMIT,
@@ -63,6 +64,7 @@ class SessionClient(ABC):
         self.ring: StderrRing | None = None
         self._elicit = elicit
         self._patience = patience
+        self._time = PatientTime()
         self._connection = Connection(
             name, self._open_session, self._attend, patience, self.find_era_memory
         )
@@ -184,11 +186,11 @@ class SessionClient(ABC):
         self, name: str, arguments: Mapping[str, Any], *, context: Context = NO_CONTEXT
     ) -> InvocationResult:
         """Calls a tool; a call that was lost is repeated only where that is surely harmless."""
-        begun, attempts = time.monotonic(), None
+        begun, attempts = self._time.now(), None
         while True:
             site = self._site("call", name, context.timeout)
             if (session := self._connection.session) is None:
-                attempts = attempts or Attempts(context, self._patience, begun)
+                attempts = attempts or Attempts(context, self._patience, self._time, begun)
                 session = await self._reach(site, attempts)
                 site = self._site("call", name, context.timeout)  # quotes the new process
             try:
@@ -199,7 +201,7 @@ class SessionClient(ABC):
                 raise
             except Exception as failure:
                 translated = self._translate(failure, site, session)
-                attempts = attempts or Attempts(context, self._patience, begun)
+                attempts = attempts or Attempts(context, self._patience, self._time, begun)
                 if not await self._prepare_repeat(failure, translated, attempts):
                     raise attempts.judge(translated) from failure
                 attempts.follow(translated)
@@ -285,7 +287,7 @@ class SessionClient(ABC):
     @contextmanager
     def hold_clocks(self) -> Generator[None]:
         """Lets no time run out in the block, in which a person is waited for."""
-        with self._connection.hold(), self.caller.hold_clocks():
+        with self._connection.hold(), self.caller.hold_clocks(), self._time.hold():
             yield
 
     async def _ask_person(self, question: Elicitation) -> ElicitationAnswer:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,12 +17,13 @@ from ..invokers import Context
 class CallClock:
     """Runs from the beginning of a call; when it runs out, the call's scope is cancelled."""
 
-    __slots__ = ("_idle", "_left", "_maximum", "_paused_at", "scope")
+    __slots__ = ("_holds", "_idle", "_left", "_maximum", "_paused_at", "scope")
 
     def __init__(self, context: Context) -> None:
         now = anyio.current_time()
         self._idle = context.idle_timeout or context.timeout or math.inf
         self._maximum = now + (context.timeout_maximum or math.inf)
+        self._holds = 0
         self._paused_at: float | None = None
         self._left = 0.0
         first = now + (self._idle if context.timeout is None else context.timeout)
@@ -44,14 +46,16 @@ class CallClock:
 
     def pause(self) -> None:
         """Stops while a person is asked, which takes as long as it takes."""
+        self._holds += 1
         if self._paused_at is None:
             self._paused_at = anyio.current_time()
             self._left = self.scope.deadline - self._paused_at
             self.scope.deadline = math.inf
 
     def resume(self) -> None:
-        """Goes on with the time that was left."""
-        if self._paused_at is not None:
+        """Goes on with the time that was left, once every question has its answer."""
+        self._holds -= 1
+        if self._holds == 0 and self._paused_at is not None:
             now = anyio.current_time()
             self._maximum += now - self._paused_at
             self._paused_at = None
@@ -100,6 +104,31 @@ class Deadlines:
                 now = anyio.current_time()
                 for scope, left in self._scopes.items():
                     scope.deadline = now + left
+
+
+class PatientTime:
+    """Tells the time, which stands still while a person is asked."""
+
+    def __init__(self) -> None:
+        self._holds = 0
+        self._since = self._waited = 0.0
+
+    def now(self) -> float:
+        """Seconds, of which only differences mean something."""
+        return (self._since if self._holds else time.monotonic()) - self._waited
+
+    @contextmanager
+    def hold(self) -> Generator[None]:
+        """Stands still in the block."""
+        if self._holds == 0:
+            self._since = time.monotonic()
+        self._holds += 1
+        try:
+            yield
+        finally:
+            self._holds -= 1
+            if self._holds == 0:
+                self._waited += time.monotonic() - self._since
 
 
 def find_limit(context: Context) -> float | None:
