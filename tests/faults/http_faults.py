@@ -41,6 +41,21 @@ STATUSES = (
     _fault(
         "http-503", "is not there now", "Status503", words="503.*3 s", outcome="tool-error", **_NO
     ),
+    _fault(
+        "http-429-error",
+        "asks to wait, with an error of the protocol",
+        "Status429WithError",
+        sees="MCPExecutionFailure",
+        words="-32603: Too many. It asks to wait 7 s",
+    ),
+    _fault(
+        "http-503-date",
+        "tells when it is back",
+        "Status503WithDate",
+        words="503. It asks to wait until Wed, 21 Oct 2026 07:28:00 GMT\\.",
+        outcome="tool-error",
+        **_NO,
+    ),
     _fault("http-418", "other JSON with a bad status", "Status418WithJson", words="418", **_NO),
     _fault("http-html", "a page to log in, with status 200", "Html", **_BROKEN),
     _fault("http-202", "accepts a call and gives no answer", "Accepted", **_BROKEN),
@@ -51,6 +66,8 @@ SESSIONS = (
     _fault("http-404-python", "forgets it, as Python servers say it", "ForgetsLikePython"),
     _fault("http-404-typescript", "forgets it, as TypeScript servers do", "ForgetsLikeTypescript"),
     _fault("http-400-everything", "forgets it, and says 400", "ForgetsLikeEverything"),
+    _fault("http-400-python", "forgets it, as Python did in 2025", "ForgetsLikeOlderPython"),
+    _fault("http-400-restarted", "forgets that it was initialized", "ForgetsItsStart"),
     _fault(
         "http-talks-of-sessions",
         "a tool's own error that sounds like a lost session",

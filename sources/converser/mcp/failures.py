@@ -125,6 +125,15 @@ def wrap_fault(fault: dict[str, Any]) -> dict[str, Any]:
     return {"code": _CONNECTION_CLOSED, "message": "HTTP fault", "data": {FAULT_KEY: fault}}
 
 
+def annotate_error(error: dict[str, Any], fault: dict[str, Any]) -> dict[str, Any]:
+    """A server's own error, with what is known of the response that brought it beside its data."""
+    data = error.get("data") or {}
+    if not isinstance(data, dict):
+        return error
+    noted = {FAULT_KEY: {**fault, "answered": True}}
+    return {**error, "data": {**cast("dict[str, Any]", data), **noted}}
+
+
 def is_connection_lost(failure: BaseException) -> bool:
     """Whether the session is gone, so that only a new connection helps."""
     if not isinstance(failure, MCPError):
@@ -181,7 +190,8 @@ def report_timeout(site: Site, cause: BaseException | None = None) -> MCPTimeout
 
 
 def _translate_rpc_error(failure: MCPError, site: Site) -> MCPFailure:
-    if (fault := _find_fault(failure)) is not None and not is_connection_lost(failure):
+    fault = _find_fault(failure) or {}
+    if fault and not fault.get("answered") and not is_connection_lost(failure):
         if reason := fault.get("broken"):
             return _report_broken(site, str(reason), failure, fault.get("remedy"))
         return _report_http_fault(fault, failure, site)
@@ -191,19 +201,38 @@ def _translate_rpc_error(failure: MCPError, site: Site) -> MCPFailure:
         return report_timeout(site, failure)
     if failure.code == _PARSE_ERROR and failure.message.lower().startswith(_UNPARSED):
         return _report_broken(site, "it is not a message of the protocol", failure)
+    return _report_refusal(failure, fault, site)
+
+
+def _report_refusal(failure: MCPError, fault: Mapping[str, Any], site: Site) -> MCPFailure:
+    """An error that the server itself answered with, and what its response tells besides."""
     words = clean_text(failure.message, limit=MESSAGE_LIMIT)
+    wait = _describe_wait(fault)
+    facts: dict[str, Any] = {
+        "status": fault.get("status"),
+        "retry_after": fault.get("retry_after"),
+        **site.at(),
+    }
     if site.stage == "call":
         return MCPExecutionFailure(
-            f"{site.describe()} answered with error {failure.code}: {words}",
+            f"{site.describe()} answered with error {failure.code}: {words}{'.' if wait else ''}{wait}",
             cause=failure,
             code=failure.code,
-            **site.at(),
+            **facts,
         )
     return MCPProtocolFailure(
-        f"{site.describe()} refused to {site.stage}: {words} (error {failure.code}).{site.epilogue}",
+        f"{site.describe()} refused to {site.stage}: {words} (error {failure.code}).{wait}"
+        f"{site.epilogue}",
         cause=failure,
-        **site.at(),
+        **facts,
     )
+
+
+def _describe_wait(fault: Mapping[str, Any]) -> str:
+    """What the server says of when to come back: in so many seconds, or at a date."""
+    if not (wait := clean_text(str(fault.get("retry_after") or ""), limit=40)):
+        return ""
+    return f" It asks to wait {f'{wait} s' if wait.isdecimal() else f'until {wait}'}."
 
 
 def _find_fault(failure: MCPError) -> Mapping[str, Any] | None:
@@ -276,9 +305,7 @@ def _report_http_fault(
     status = fault.get("status")
     if status is None:
         return _report_network_fault(fault, cause, site)
-    words = f"{site.describe()} answered with HTTP status {status}."
-    if wait := fault.get("retry_after"):
-        words += f" It asks to wait {clean_text(str(wait), limit=40)} s."
+    words = f"{site.describe()} answered with HTTP status {status}.{_describe_wait(fault)}"
     if login := fault.get("login"):
         words += f" {login[:1].upper()}{login[1:]}."
         remedy = "Connect it again, and complete the login."

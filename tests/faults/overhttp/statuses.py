@@ -43,6 +43,20 @@ class Status503(Refuses):
     headers = {"retry-after": "3"}  # noqa: RUF012
 
 
+class Status429WithError(Sound):
+    """An error of the protocol, in a response that asks to wait."""
+
+    async def trouble(self, request: Request, line: Line) -> None:
+        error = {"code": -32603, "message": "Too many"}
+        answer = {"jsonrpc": "2.0", "id": request.message["id"], "error": error}
+        await line.respond_json(answer, 429, {"retry-after": "7"})
+
+
+class Status503WithDate(Refuses):
+    status = 503
+    headers = {"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"}  # noqa: RUF012
+
+
 class Status418WithJson(Sound):
     async def trouble(self, request: Request, line: Line) -> None:
         await line.respond_json({"oops": True}, 418)
@@ -88,6 +102,20 @@ class ForgetsLikeTypescript(ForgetsTheSession):
 class ForgetsLikeEverything(ForgetsTheSession):
     status = 400
     error = {"code": -32000, "message": "Bad Request: No valid session ID provided"}  # noqa: RUF012
+
+
+class ForgetsLikeOlderPython(ForgetsTheSession):
+    """As servers on the Python SDK 1.x do."""
+
+    async def on_lost_session(self, request: Request, line: Line) -> None:
+        await line.respond(400, b"Bad Request: No valid session ID provided")
+
+
+class ForgetsItsStart(ForgetsTheSession):
+    """As servers on the TypeScript SDK with a single session do, after a restart."""
+
+    status = 400
+    error = {"code": -32000, "message": "Bad Request: Server not initialized"}  # noqa: RUF012
 
 
 class TalksOfSessions(Sound):

@@ -16,7 +16,7 @@ import httpx2
 from mcp_types import METHOD_NOT_FOUND
 
 from ...tasks import spawn
-from ..failures import wrap_fault
+from ..failures import annotate_error, wrap_fault
 from ..oversize.spills import USUAL_BOUNDS, Bounds
 from .exchanges import (
     BrokenAnswer,
@@ -40,7 +40,14 @@ _NEVER_SENT = (
     httpx2.LocalProtocolError,
     httpx2.UnsupportedProtocol,
 )
-_LOST_SESSION = ("session not found", "session terminated", "no valid session id")
+_LOST_SESSION = (
+    "session not found",
+    "session terminated",
+    "no valid session id",
+    "invalid session id",
+    "server not initialized",
+)
+_WORDS_MAX = 1_000
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
@@ -159,43 +166,52 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
 async def _explain_status(request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
     """The SDK reads a JSON-RPC error body of an error response verbatim; so there will be one."""
     status = response.status_code
-    error = await _read_error(response)
-    lost = "mcp-session-id" in request.headers and _is_session_lost(status, error)
-    if error is None or lost or status in (401, 403):
-        retry_after = response.headers.get("retry-after")
-        error = wrap_fault({"status": status, "retry_after": retry_after, "lost": lost})
+    body = await _read_body(response)
+    error = _find_error(body)
+    words = error["message"] if error else body[:_WORDS_MAX].decode("utf-8", "replace")
+    lost = "mcp-session-id" in request.headers and _is_session_lost(status, error, words)
+    retry_after = response.headers.get("retry-after")
+    fault = {"status": status, "retry_after": retry_after, "lost": lost}
+    if lost or status in (401, 403):
+        error = None
+    error = annotate_error(error, fault) if error else wrap_fault(fault)
     return _answer(request, status, error, dict(response.headers))
 
 
-def _is_session_lost(status: int, error: dict[str, Any] | None) -> bool:
+def _is_session_lost(status: int, error: dict[str, Any] | None, words: str) -> bool:
     """Whether the server has forgotten the session, in one of the ways in which servers say so."""
     if status == 404:
         return error is None or error["code"] != METHOD_NOT_FOUND
-    words = error["message"].lower() if error else ""
-    return status == 400 and any(phrase in words for phrase in _LOST_SESSION)
+    return status == 400 and any(phrase in words.lower() for phrase in _LOST_SESSION)
 
 
-async def _read_error(response: httpx2.Response) -> dict[str, Any] | None:
-    """The JSON-RPC error in a body, also where it has no id; other JSON tells the SDK nothing."""
+async def _read_body(response: httpx2.Response) -> bytes:
+    """The body where it may tell why: JSON, or the words that go with 400; nothing where it is large."""
     body = b""
     try:
-        if "json" in response.headers.get("content-type", ""):
+        if response.status_code == 400 or "json" in response.headers.get("content-type", ""):
             async for chunk in response.aiter_bytes():
                 body += chunk
                 if len(body) > _ERROR_MAX:
-                    return None
+                    return b""
+    except (httpx2.HTTPError, httpx2.StreamError):
+        return b""
+    finally:
+        await response.aclose()
+    return body
+
+
+def _find_error(body: bytes) -> dict[str, Any] | None:
+    """The JSON-RPC error in a body, also where it has no id; other JSON tells the SDK nothing."""
+    try:
         error = json.loads(body)["error"]
         return {
             "code": int(error["code"]),
             "message": str(error["message"]),
             "data": error.get("data"),
         }
-    except (httpx2.HTTPError, httpx2.StreamError, LookupError, RecursionError):
+    except (LookupError, RecursionError, TypeError, ValueError):
         return None
-    except (TypeError, ValueError):
-        return None
-    finally:
-        await response.aclose()
 
 
 def _blame_network(failure: httpx2.TransportError) -> dict[str, Any]:
