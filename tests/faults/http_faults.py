@@ -69,6 +69,12 @@ SESSIONS = (
     _fault("http-400-python", "forgets it, as Python did in 2025", "ForgetsLikeOlderPython"),
     _fault("http-400-restarted", "forgets that it was initialized", "ForgetsItsStart"),
     _fault(
+        "http-404-among-many",
+        "forgets the session while five calls are under way",
+        "ForgetsAmongMany",
+        act="crowd",
+    ),
+    _fault(
         "http-talks-of-sessions",
         "a tool's own error that sounds like a lost session",
         "TalksOfSessions",

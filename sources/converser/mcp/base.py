@@ -304,7 +304,10 @@ class SessionClient(ABC):
     ) -> MCPFailure:
         """One of our family; the failure of a call on an old session does not end the new one."""
         if is_connection_lost(failure):
-            self._connection.mark_lost(session)
+            is_forgotten = (
+                self.transport == "http"
+            )  # only the session is gone: others may be answered
+            self._connection.mark_lost(session, self.caller.settle if is_forgotten else None)
         elif is_unauthorized(failure):
             self._connection.retire(session, failure, self.caller.settle)
         return translate_failure(failure, site)

@@ -31,6 +31,8 @@ from .states import ConnectionState, is_legal
 
 Open = Callable[[str], AbstractAsyncContextManager[ClientSession]]
 """Opens a session in an era: `auto` asks the server, `legacy` does the handshake at once."""
+Settle = Callable[[], Awaitable[None]]
+"""Waits until the calls are over that are under way."""
 Attend = Callable[[ClientSession, bool], Coroutine[Any, Any, None]]
 """Runs beside a session for as long as it lasts; told whether it stands in for a lost one."""
 
@@ -134,40 +136,33 @@ class Connection:
         with self._life.deadlines.hold():
             yield
 
-    def retire(
-        self,
-        session: ClientSession | None,
-        failure: BaseException,
-        settle: Callable[[], Awaitable[None]],
-    ) -> None:
+    def retire(self, session: ClientSession | None, failure: BaseException, settle: Settle) -> None:
         """The server knows us no longer: the next call opens a new session, and those under way end in this one."""
-        if session is None or self._session is not session or (life := self._life) is None:
+        if session is None or self._session is not session:
             return
-        self._life = self._session = self._healing = None
-        self._retired.add(life)
         self.failure = failure
-        self._turn(ConnectionState.NEEDS_AUTH)
-        spawn(lambda: self._see_out(life, settle), f"converser: {self._name}, retired")
+        self._healing = None
+        self._part(ConnectionState.NEEDS_AUTH, settle)
 
-    async def _see_out(self, life: _Life, settle: Callable[[], Awaitable[None]]) -> None:
+    async def _see_out(self, life: _Life, settle: Settle) -> None:
         with anyio.move_on_after(_RETIREMENT_MAX):
             await settle()
         life.end()
         await life.ended.wait()
         self._retired.discard(life)
 
-    def mark_lost(self, session: ClientSession | None) -> None:
-        """The stream has ended, or the server has forgotten us: this session is of no more use."""
+    def mark_lost(self, session: ClientSession | None, settle: Settle | None = None) -> None:
+        """This session is of no more use: its stream has ended; or, with calls to settle, the server forgot it."""
         if session is None or self._session is not session or self._life is None:
             return
         if time.monotonic() - self._life.since > _LASTING:
             self._strikes = 0
         self.failure = self._life.failure or MCPError(CONNECTION_CLOSED, "Connection closed")
         if self._strikes >= self._patience.attempts:
-            self._part(ConnectionState.FAILED)
+            self._part(ConnectionState.FAILED, settle)
             return
         self._healing = token = object()
-        self._part(ConnectionState.RECONNECTING)
+        self._part(ConnectionState.RECONNECTING, settle)
         spawn(lambda: self._heal(token), f"converser: healing {self._name}")
 
     async def _heal(self, token: object) -> None:
@@ -196,11 +191,15 @@ class Connection:
         spawn(lambda: self._own(life, past), f"converser: {self._name}")
         return life
 
-    def _part(self, state: ConnectionState) -> None:
-        """Leaves the session to its owner, who ends it alone."""
-        if self._life is not None:
-            self._life.end()
-            self._past, self._life, self._session = self._life, None, None
+    def _part(self, state: ConnectionState, settle: Settle | None = None) -> None:
+        """Leaves the session to its owner, who ends it alone: at once, or when its calls are settled."""
+        life, self._life, self._session = self._life, None, None
+        if life is not None and settle is not None:
+            self._retired.add(life)
+            spawn(lambda: self._see_out(life, settle), f"converser: {self._name}, retired")
+        elif life is not None:
+            life.end()
+            self._past = life
         self._turn(state)
 
     async def _own(self, life: _Life, past: _Life | None) -> None:

@@ -127,7 +127,7 @@ def wrap_fault(fault: dict[str, Any]) -> dict[str, Any]:
 
 def annotate_error(error: dict[str, Any], fault: dict[str, Any]) -> dict[str, Any]:
     """A server's own error, with what is known of the response that brought it beside its data."""
-    data = error.get("data") or {}
+    data: Any = error.get("data") or {}
     if not isinstance(data, dict):
         return error
     noted = {FAULT_KEY: {**fault, "answered": True}}

@@ -118,6 +118,14 @@ class ForgetsItsStart(ForgetsTheSession):
     error = {"code": -32000, "message": "Bad Request: Server not initialized"}  # noqa: RUF012
 
 
+class ForgetsAmongMany(ForgetsTheSession):
+    """Forgets the session while other calls are under way in it, which it answers afterwards."""
+
+    async def on_lost_session(self, request: Request, line: Line) -> None:
+        await super().on_lost_session(request, line)
+        asyncio.get_running_loop().call_later(0.2, self.release.set)
+
+
 class TalksOfSessions(Sound):
     """A tool whose own error sounds like that of a lost session."""
 
