@@ -123,6 +123,12 @@ PROCESSES = (
         **_TIMED_OUT,
     ),
     _fault(
+        "stumbles-when-back",
+        "dies in a call that only reads, and cannot be started again at first",
+        "StumblesWhenBack",
+        at_most={"called": 2},
+    ),
+    _fault(
         "dies-again-and-again",
         "dies whenever it has listed its tools",
         "DiesAgainAndAgain",

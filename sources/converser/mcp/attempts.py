@@ -54,6 +54,13 @@ class Attempts:
         await anyio.sleep(pause)
         return True
 
+    async def wait(self) -> bool:
+        """Gives a lost server time to come back, as long as there may be another attempt."""
+        if self.are_over or not await self.pause():
+            return False
+        self.count += 1
+        return True
+
     def follow(self, failure: MCPFailure) -> None:
         """Goes on to the next attempt after one that failed."""
         self.count += 1

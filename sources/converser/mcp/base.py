@@ -237,15 +237,22 @@ class SessionClient(ABC):
         return harmless and translated.outcome is Outcome.UNKNOWN
 
     async def _reach(self, site: Site, attempts: Attempts | None = None) -> ClientSession:
-        """The session; who cannot wait as long as a connection may take is free before."""
-        seconds = self._patience.connect_timeout
-        limit = attempts.limit if attempts else None
-        try:
-            return await self._connection.connect(limit)
-        except Exception as failure:
-            seconds = seconds if limit is None else min(seconds, limit)
-            translated = self._translate(failure, self._site("connect", site.tool, seconds))
-            raise (attempts.judge(translated) if attempts else translated) from failure
+        """The session; who cannot wait as long as a connection may take is free before.
+
+        A call has not left yet: while a lost connection is being recovered, one failure is not the end.
+        """
+        while True:
+            limit = attempts.limit if attempts else None
+            try:
+                return await self._connection.connect(limit)
+            except Exception as failure:
+                heals = self.state is ConnectionState.RECONNECTING
+                if attempts and heals and await attempts.wait():
+                    continue
+                seconds = self._patience.connect_timeout
+                seconds = seconds if limit is None else min(seconds, limit)
+                translated = self._translate(failure, self._site("connect", site.tool, seconds))
+                raise (attempts.judge(translated) if attempts else translated) from failure
 
     def _create_salvager(self) -> Salvager:
         return Salvager(sends_headers=self.transport == "http")

@@ -59,6 +59,13 @@ class HangsWhenBack(DiesOnce):
         super().on_initialize(number, params)
 
 
+class StumblesWhenBack(DiesOnce):
+    def on_initialize(self, number: Any, params: JSON) -> None:
+        if 1 < count_notes("start") <= 4:
+            os._exit(5)
+        super().on_initialize(number, params)
+
+
 class DiesAgainAndAgain(Server):
     def on_tools_list(self, number: Any, params: JSON) -> None:
         super().on_tools_list(number, params)
