@@ -11,6 +11,8 @@ import pytest
 
 import converser
 from converser.mcp.eras import EraMemory
+from tests.faults.overhttp.statuses import IgnoresUnknownMethods
+from tests.faults.overhttp.wire import HttpServer
 from tests.servers import processes
 
 pytestmark = pytest.mark.anyio
@@ -56,6 +58,18 @@ async def test_the_era_is_known_to_the_next_roster() -> None:
             async with converser.Roster([server]) as roster:
                 asked.append((await roster.access_ensemble("old").access_invoker("good")()).text)
     assert ["server/discover" in words for words in asked] == [True, False]
+
+
+async def test_a_silent_http_server_is_asked_once_by_clients_and_rosters_together() -> None:
+    with HttpServer(IgnoresUnknownMethods()).running() as old, anyio.fail_after(30):
+        url = f"{old.origin}/mcp"
+        client = converser.HttpMCPClient(url, connect_timeout=3.0)
+        async with await converser.discover_mcp_tools(client, "old"):
+            assert old.notes["discover"] == 1
+        server = converser.MCPServer.http("old", url, connect_timeout=3.0)
+        async with converser.Roster([server]) as roster:
+            assert roster.survey()["old"].state == "connected"
+        assert old.notes["discover"] == 1
 
 
 async def test_a_server_that_became_modern_is_connected_and_forgotten() -> None:

@@ -69,6 +69,15 @@ SESSIONS = (
     _fault("http-400-python", "forgets it, as Python did in 2025", "ForgetsLikeOlderPython"),
     _fault("http-400-restarted", "forgets that it was initialized", "ForgetsItsStart"),
     _fault(
+        "http-ignores-unknown-methods",
+        "an old server that ignores what it does not know",
+        "IgnoresUnknownMethods",
+        act="reconnect",
+        connect_timeout=6.0,
+        guard=45.0,
+        at_most={"discover": 1},
+    ),
+    _fault(
         "http-404-among-many",
         "forgets the session while five calls are under way",
         "ForgetsAmongMany",

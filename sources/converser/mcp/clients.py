@@ -122,6 +122,10 @@ class HttpMCPClient(SessionClient):
         self._auth = auth
         self._bounds = Bounds(result_limit)
 
+    def find_era_memory(self) -> EraMemory:
+        """A server that is asked what it does not know may be silent for long."""
+        return EraMemory((self.transport, self._url), None)
+
     def open_transport(self) -> Way:
         """Opens the HTTP client."""
         return open_http(self._url, self._headers, self._guard_login(), self._bounds)

@@ -41,9 +41,13 @@ class ConfiguredMCPClient(SessionClient):
         self.server = server
 
     def find_era_memory(self) -> EraMemory | None:
-        """A process that is asked what it does not know may be silent for long, or end."""
+        """A server that is asked what it does not know may be silent for long, or end."""
         server = self.server
-        return EraMemory(server.command, server.cwd) if server.transport == "stdio" else None
+        if server.transport == "in-process":
+            return None
+        if server.transport == "stdio":
+            return EraMemory(server.command, server.cwd)
+        return EraMemory((server.transport, str(server.url)), None)
 
     def open_transport(self) -> Way:
         """Resolves what is configured, and opens the transport that it names."""

@@ -2,7 +2,7 @@
 """Remembers, over the end of this process too, which servers are of the older era and do badly when asked.
 
 Some do not answer a question that they do not know, and some die of it; that costs seconds, so it shall be
-found out once. Only hashes of commands are kept, in a small file in the user's folder for caches.
+found out once. Only hashes of commands and URLs are kept, in a small file in the user's folder for caches.
 """
 
 from __future__ import annotations

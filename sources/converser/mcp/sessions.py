@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Union
 import mcp_types as wire
 from mcp import Client
 from mcp.client.session import ClientSession, ElicitationFnT, MessageHandlerFnT
+from mcp.shared.dispatcher import Dispatcher
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 
 from .. import __version__
 from .salvage import Salvager
@@ -53,7 +55,13 @@ async def open_session(
     if isinstance(way, Launch):
         way = open_sdk_stdio(way)
     if isinstance(way, AbstractAsyncContextManager):
-        way = Tap(setup.salvager, setup.on_lost).around(way)
+        tap = Tap(setup.salvager, setup.on_lost)
+        async with (
+            tap.around(way) as streams,
+            _negotiated(era, setup, JSONRPCDispatcher(*streams)) as session,
+        ):
+            yield session
+        return
     client = Client(
         way,
         mode=era,
@@ -70,16 +78,27 @@ async def open_session(
 async def _open_own(
     launch: Launch, era: str, setup: SessionSetup
 ) -> AsyncGenerator[ClientSession, None]:
-    async with open_process(launch, setup.on_lost, setup.salvager.treat) as dispatcher:
-        session = ClientSession(
-            dispatcher=dispatcher,
-            client_info=_ABOUT_US,
-            message_handler=setup.message_handler,
-            elicitation_callback=setup.elicitation_callback,
-        )
-        async with session:
-            await negotiate(session, era, setup.connect_timeout)
-            yield session
+    async with (
+        open_process(launch, setup.on_lost, setup.salvager.treat) as dispatcher,
+        _negotiated(era, setup, dispatcher) as session,
+    ):
+        yield session
+
+
+@asynccontextmanager
+async def _negotiated(
+    era: str, setup: SessionSetup, dispatcher: Dispatcher[Any]
+) -> AsyncGenerator[ClientSession, None]:
+    """A session that leaves half of the time for an older server which ignores the newer question."""
+    session = ClientSession(
+        dispatcher=dispatcher,
+        client_info=_ABOUT_US,
+        message_handler=setup.message_handler,
+        elicitation_callback=setup.elicitation_callback,
+    )
+    async with session:
+        await negotiate(session, era, setup.connect_timeout)
+        yield session
 
 
 def _can_keep_processes() -> bool:

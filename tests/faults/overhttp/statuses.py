@@ -134,6 +134,14 @@ class TalksOfSessions(Sound):
         await line.respond_json({"jsonrpc": "2.0", "id": request.message["id"], "error": error})
 
 
+class IgnoresUnknownMethods(Sound):
+    """An older server that never answers what it does not know."""
+
+    async def on_discover(self, request: Request, line: Line) -> None:
+        self.server.notes["discover"] += 1
+        await line.hold()
+
+
 class Restarts(Sound):
     """Breaks everything off in the middle of a call, and comes back without its sessions."""
 
