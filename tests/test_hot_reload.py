@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import anyio
 import pytest
+from mcp.client.session import ClientSession
 
 import converser
+from converser.mcp import changes
 from converser.turns import Call, TurnCompleted, TurnItem, TurnRequest
 from tests.servers import processes
 
@@ -173,3 +176,21 @@ async def test_a_subscription_that_ends_is_renewed_and_nothing_is_missed() -> No
             assert list(ensemble.invokers) == ["flip", "new", "work"]
             watch.close()
     assert (change.added, change.removed, change.changed) == (("new",), ("old",), ("work",))
+
+
+async def test_a_server_that_tells_of_a_change_whenever_it_lists_is_not_listed_without_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(changes, "_QUIET", 0.0)
+    signal, listed = changes.ChangeSignal(), 0
+
+    async def list_again() -> None:
+        nonlocal listed
+        listed += 1
+        signal.hint()
+
+    signal.hint()
+    old = cast("ClientSession", SimpleNamespace(protocol_version="2025-11-25"))
+    with anyio.move_on_after(0.5):
+        await signal.follow(old, list_again)
+    assert listed == 10

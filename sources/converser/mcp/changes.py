@@ -13,7 +13,11 @@ from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost, 
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from .http.exchanges import Throttle
+
 _QUIET = 0.1
+_BURST, _INTERVAL = 10, 2.0
+"""How many listings are made without delay, and the seconds between two after that."""
 _PAUSE = 1.0
 _PAUSE_MAX = 60.0
 _log = logging.getLogger(__name__)
@@ -24,6 +28,7 @@ class ChangeSignal:
 
     def __init__(self) -> None:
         self._hint = anyio.Event()
+        self._throttle = Throttle(_BURST, _INTERVAL)
 
     async def take(self, message: IncomingMessage) -> None:
         """Looks at what a server sends of its own accord; older servers tell of changes there."""
@@ -41,6 +46,7 @@ class ChangeSignal:
             while True:
                 await self._hint.wait()
                 await anyio.sleep(_QUIET)
+                await self._throttle.wait()  # some tell of a change whenever they list
                 self._hint = anyio.Event()
                 try:
                     await react()
