@@ -220,3 +220,15 @@ async def test_a_server_that_ends_again_and_again_is_given_up_until_it_is_wanted
         await client.connect()
         assert states[7:] == ["pending", "connected"]
         await client.disconnect()
+
+
+async def test_an_attempt_whose_time_is_up_has_failed_though_its_process_is_still_being_ended() -> (
+    None
+):
+    client = converser.StdioMCPClient(["sleep", "60"], connect_timeout=0.5)
+    with anyio.fail_after(DEADLINE):
+        with pytest.raises(converser.MCPTimeoutFailure):
+            await client.connect()
+        state = client.state
+        await client.disconnect()
+    assert state is State.FAILED

@@ -111,6 +111,7 @@ class Connection:
         with life.deadlines.within(seconds if limit is None else min(limit, seconds)):
             await life.settled.wait()
         if not life.settled.is_set():
+            self._give_up(life)
             raise TimeoutError
         if self._session is not None:
             return self._session
@@ -219,6 +220,12 @@ class Connection:
             self._bury(life)
             life.settled.set()
             life.ended.set()
+
+    def _give_up(self, life: _Life) -> None:
+        """Tells that an attempt has failed whose time is up, also while its owner still ends what it began."""
+        if life.scope.cancel_called and not life.connected:
+            life.failure = life.failure or TimeoutError()
+            self._bury(life)
 
     def _bury(self, life: _Life) -> None:
         """The owner's last word on a session that ended by itself."""
