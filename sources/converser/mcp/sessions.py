@@ -17,6 +17,7 @@ from mcp.shared.dispatcher import Dispatcher
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 
 from .. import __version__
+from .logs import moderate_logs
 from .salvage import Salvager
 from .stdio.session import negotiate, open_process
 from .tap import Tap
@@ -48,6 +49,7 @@ async def open_session(
     way: Way, era: str, setup: SessionSetup
 ) -> AsyncGenerator[ClientSession, None]:
     """A negotiated session; must be entered and left by one task."""
+    moderate_logs()
     if isinstance(way, Launch) and _can_keep_processes():
         async with _open_own(way, era, setup) as session:
             yield session
