@@ -34,6 +34,7 @@ ANSWERS = (
     _fault("guessed-ids", "answers to calls that were not made yet", "GuessedIds"),
     _fault("late-answer", "an answer after the deadline", "LateAnswer", timeout=0.5, **_TIMED_OUT),
     _fault("textual-id", "an answer whose id is text", "TextualId"),
+    _fault("fractional-id", "an answer whose id is a fraction of nothing", "FractionalId"),
     _fault("lone-surrogate", "half a character", "LoneSurrogate", words="fine \ufffd here"),
     _fault("invalid-utf-8", "bytes that are no text", "InvalidUtf8", words="fine \ufffd"),
     _fault("huge-integer", "a number of 10,000 digits", "HugeInteger", **_BROKEN),
@@ -247,6 +248,8 @@ LISTINGS = (
 RESULTS = (
     _fault("unknown-block", "content of a kind that nobody knows", "UnknownBlock"),
     _fault("missing-content", "a result without content", "MissingContent"),
+    _fault("content-of-no-list", "a block where a list of them should be", "ContentOfNoList"),
+    _fault("null-content", "null where a list of blocks should be", "NullContent"),
     _fault("missing-result-type", "a result of 2026 without its type", "MissingResultType"),
     _fault("unknown-result-type", "a result of an unknown type", "UnknownResultType", **_BROKEN),
     _fault("schema-violation", "breaks its own schema", "SchemaViolation", words="fine.*schema"),
@@ -278,6 +281,7 @@ FLOODS = (
         act="progress",
     ),
     _fault("request-flood", "3,000 requests at once", "RequestFlood", timeout=15.0),
+    _fault("odd-requests", "requests under ids that are none", "OddRequests"),
     _fault("unsolicited-sampling", "asks for sampling", "Unsolicited", words="fine, refused"),
     _fault(
         "unsolicited-elicitation", "asks a person", "UnsolicitedElicitation", words="fine, refused"

@@ -46,7 +46,10 @@ def salvage_outcome(result: dict[str, Any], version: str) -> dict[str, Any]:
     """Moves what a result of a call may not have into its metadata, where our mapping finds it."""
     if "inputRequests" in result or "requestState" in result:
         return result
-    content = as_list(result.get("content")) or []
+    if (content := _find_content(result)) is None:
+        return result
+    if not isinstance(result.get("content"), list):
+        result = {**result, "content": content}
     odd = _pick_odd_blocks(content[:BLOCKS_MAX])
     if excess := content[BLOCKS_MAX:]:
         odd.append((BLOCKS_MAX, {"type": "excess", "json": to_json(excess).decode()}))
@@ -55,9 +58,20 @@ def salvage_outcome(result: dict[str, Any], version: str) -> dict[str, Any]:
     structured = result.get("structuredContent")
     if not modern and structured is not None and not isinstance(structured, dict):
         meta[ODD_STRUCTURED_KEY] = structured
-    if not meta and "content" in result and (not modern or "resultType" in result):
+    if not meta and (not modern or "resultType" in result):
         return result
     return _rewrite(result, meta)
+
+
+def _find_content(result: dict[str, Any]) -> list[Any] | None:
+    """The blocks of a result, also of one that has a single one, or only data; None where nothing is sound."""
+    given = result.get("content")
+    if (content := as_list(given)) is not None:
+        return content
+    if given is None:
+        is_empty = "content" in result and result.get("structuredContent") is None
+        return None if is_empty else []
+    return [given] if _is_sound(given) else None
 
 
 def _rewrite(result: dict[str, Any], meta: dict[str, Any]) -> dict[str, Any]:

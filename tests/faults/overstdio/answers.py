@@ -60,6 +60,11 @@ class TextualId(Server):
         self.reply(str(number), text_result("fine"))
 
 
+class FractionalId(Server):
+    def trouble(self, number: Any, arguments: JSON) -> None:
+        self.reply(float(number), text_result("fine"))
+
+
 class LoneSurrogate(Server):
     def trouble(self, number: Any, arguments: JSON) -> None:
         self.reply(number, text_result("fine \ud800 here"))

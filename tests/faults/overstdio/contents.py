@@ -51,6 +51,16 @@ class MissingContent(Server):
         self.reply(number, {"structuredContent": {"state": "fine"}})
 
 
+class ContentOfNoList(Server):
+    def trouble(self, number: Any, arguments: JSON) -> None:
+        self.reply(number, {"content": {"type": "text", "text": "fine"}})
+
+
+class NullContent(Server):
+    def trouble(self, number: Any, arguments: JSON) -> None:
+        self.reply(number, {"content": None, "structuredContent": {"state": "fine"}})
+
+
 class MissingResultType(Modern):
     def trouble(self, number: Any, arguments: JSON) -> None:
         self.reply(number, {"content": [{"type": "text", "text": "fine"}]})
@@ -178,6 +188,14 @@ class UnsolicitedElicitation(Unsolicited):
 class UnsolicitedNonsense(Unsolicited):
     method = "no/such/method"
     params = {"x": [1, 2, 3]}  # noqa: RUF012
+
+
+class OddRequests(Server):
+    def trouble(self, number: Any, arguments: JSON) -> None:
+        for identifier in ([1], {"a": 1}, 1.5):
+            params = {"progress": 1}
+            self.send({"jsonrpc": "2.0", "id": identifier, "method": "ping", "params": params})
+        self.reply(number, text_result("fine"))
 
 
 class RequestFlood(Server):

@@ -244,6 +244,9 @@ class LeanDispatcher(Dispatcher[TransportContext]):
                     self._arrivals.put_nowait((pending.on_progress, method, params))
             if run_notify_intercept(self._intercept, method, params):
                 return
+        elif not isinstance(identifier, int | str):
+            self.strays += 1
+            return
         self._arrivals.put_nowait((identifier, method, params))
 
     def _fail_broken(self, line: bytes, reason: str, remedy: str = "") -> None:
@@ -313,7 +316,9 @@ def _compose(
 
 
 def _normalise(identifier: Any) -> int | str:
-    """An id as we know it: some servers answer to a number with its text."""
+    """An id as we know it: some servers answer to a number with its text, or as a fraction."""
+    if isinstance(identifier, float) and identifier.is_integer():
+        return int(identifier)
     if isinstance(identifier, str) and identifier.isdecimal() and len(identifier) < 20:
         return int(identifier)
     return identifier if isinstance(identifier, int | str) else ""
