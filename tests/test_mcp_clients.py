@@ -172,6 +172,14 @@ async def test_cancelling_a_call_reaches_the_server_and_leaves_the_connection_us
     assert scene.client.state is State.CONNECTED
 
 
+async def test_a_call_that_falls_silent_ends_early_and_says_so(scene: Scene) -> None:
+    context = converser.Context(timeout=LIMIT, idle_timeout=0.3)
+    with anyio.fail_after(LIMIT), pytest.raises(converser.ToolExecutionFailure) as caught:
+        await scene.ensemble.access_invoker("slow")(context=context)
+    assert caught.value.outcome is converser.Outcome.TIMED_OUT
+    assert "made no progress within 0.3 s" in str(caught.value)
+
+
 async def test_progress_is_heard(scene: Scene) -> None:
     heard: list[tuple[float, float | None, str | None]] = []
     at_the_end = asyncio.Event()

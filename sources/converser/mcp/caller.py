@@ -116,7 +116,10 @@ class Caller:
         if not clock.has_run_out:
             raise report_lost(site)
         if clock.has_reached_maximum:
-            site = replace(site, timeout=context.timeout_maximum)
+            raise report_timeout(replace(site, timeout=context.timeout_maximum))
+        if clock.has_progressed:
+            silence = context.idle_timeout or context.timeout
+            raise report_timeout(replace(site, timeout=silence), verb="made no progress")
         raise report_timeout(site)
 
 

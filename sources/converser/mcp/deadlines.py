@@ -17,7 +17,7 @@ from ..invokers import Context
 class CallClock:
     """Runs from the beginning of a call; when it runs out, the call's scope is cancelled."""
 
-    __slots__ = ("_holds", "_idle", "_left", "_maximum", "_paused_at", "scope")
+    __slots__ = ("_holds", "_idle", "_left", "_maximum", "_paused_at", "has_progressed", "scope")
 
     def __init__(self, context: Context) -> None:
         now = anyio.current_time()
@@ -26,6 +26,8 @@ class CallClock:
         self._holds = 0
         self._paused_at: float | None = None
         self._left = 0.0
+        self.has_progressed = False
+        """Whether there was a sign of progress, so that it is silence that ends the call."""
         first = now + (self._idle if context.timeout is None else context.timeout)
         self.scope = anyio.CancelScope(deadline=min(first, self._maximum))
 
@@ -41,6 +43,7 @@ class CallClock:
 
     def note_progress(self) -> None:
         """The server works: it may be silent for another while, within the maximum."""
+        self.has_progressed = True
         if self._paused_at is None:
             self.scope.deadline = min(self._maximum, anyio.current_time() + self._idle)
 

@@ -173,8 +173,10 @@ def _get_fault(failure: BaseException | None) -> Mapping[str, Any]:
     return (_find_fault(failure) if isinstance(failure, MCPError) else None) or {}
 
 
-def report_timeout(site: Site, cause: BaseException | None = None) -> MCPTimeoutFailure:
-    """The server did not answer in time."""
+def report_timeout(
+    site: Site, cause: BaseException | None = None, *, verb: str = "did not answer"
+) -> MCPTimeoutFailure:
+    """The server did not answer, or did not go on, in time."""
     limit = f" within {site.timeout:g} s" if site.timeout is not None else " in time"
     remedies = {
         "connect": "Check that it starts by hand, or raise `connect_timeout`.",
@@ -182,7 +184,7 @@ def report_timeout(site: Site, cause: BaseException | None = None) -> MCPTimeout
         "call": "The call was cancelled. Try it with less work, or raise the timeout.",
     }
     return MCPTimeoutFailure(
-        f"{site.describe()} did not answer{limit}.{site.epilogue}",
+        f"{site.describe()} {verb}{limit}.{site.epilogue}",
         remedy=remedies[site.stage],
         cause=cause,
         **site.at(),
