@@ -38,9 +38,16 @@ class Tap:
         async with transport as (read, write):
             yield _TappedRead(read, self), _TappedWrite(write, self)
 
+    @property
+    def waiting(self) -> int:
+        """How many answers are expected."""
+        return len(self._asked)
+
     def note(self, item: SessionMessage) -> None:
-        """Remembers the method of a request that goes out."""
+        """Remembers the method of a request that goes out, until nobody waits for its answer."""
         message = item.message
+        if isinstance(message, wire.JSONRPCNotification) and message.method == _CANCELLATION:
+            self._asked.pop((message.params or {}).get("requestId", ""), None)
         if isinstance(message, wire.JSONRPCRequest) and message.method in _WATCHED:
             self._asked[message.id] = message.method
 
