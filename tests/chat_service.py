@@ -70,6 +70,9 @@ class Service:
         body = "".join(lines) + ("data: [DONE]\n\n" if done else "")
         self.answers.append((200, "text/event-stream", body.encode()))
 
+    def will_answer(self, answer):
+        self.answers.append((200, "application/json", json.dumps(answer).encode()))
+
     def will_stall(self, first):
         self.answers.append((200, STALLING, f"data: {json.dumps(first)}\n\n".encode()))
 

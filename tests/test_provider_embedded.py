@@ -91,13 +91,10 @@ def test_a_long_description_is_cut_between_words():
     line = summarize_tool(make_ensemble(tool).access_invoker("t"))
     assert line.startswith("- t(): many words")
     assert line.endswith(("words…", "many…"))
-    assert len(line) < 80
+    assert len(line) < 130
 
 
-def test_decoding_is_held_to_the_tools_and_to_their_parameters():
-    guide = Guide(make_weather().invokers)
-    choice = guide.compose_choice(guide.invokers.values())
-    assert choice["properties"]["tool"] == {"enum": ["answer", "weather"]}
+def test_decoding_is_held_to_the_parameters_of_a_tool():
     arguments = compose_arguments(get_weather())
     assert arguments["properties"]["city"] == {"type": "string"}
     assert arguments["required"] == ["city"]
@@ -111,9 +108,30 @@ def test_nothing_is_asked_where_a_tool_takes_nothing():
 def test_a_tool_that_is_called_answer_is_not_mixed_up_with_answering():
     tool = Tool(name="answer", arguments_schema={"type": "object"})
     guide = Guide(make_ensemble(tool).invokers)
-    names = guide.compose_choice(guide.invokers.values())["properties"]["tool"]["enum"]
-    assert names == ["answer_user", "answer"]
-    assert '{"tool": "answer_user"}' in guide.write_messages([], [])[0]["content"]
+    assert guide.answer == "answer_user"
+    assert '"tool": "answer_user"}' in guide.write_messages([], [])[0]["content"]
+
+
+def test_where_the_model_wavers_the_words_of_the_request_decide():
+    tools = [
+        Tool(name=name, description=words, arguments_schema=SCHEMA)
+        for name, words in (("look", "Shows the sky"), ("list_files", "Lists every file there is"))
+    ]
+    guide = Guide(make_ensemble(*tools).invokers)
+    ranks = {"look": -0.6, "list_files": -0.8, "answer": -5.0}
+    assert guide.prefer("And above us?", ranks) == "look"
+    assert guide.prefer("And notes/a.txt?", ranks) == "list_files"
+    assert guide.prefer("Say 'files'", {"look": -0.1, "list_files": -9.0}) == "look"
+
+
+def test_a_part_of_a_request_is_what_the_model_is_asked_about():
+    invoker = get_weather()
+    guide = Guide({"weather": invoker})
+    history = [user("Weather in Oslo, then in Rome?")]
+    messages = guide.write_messages(history, [invoker], "Weather in Oslo?")
+    assert messages[-1]["content"].endswith("then in Rome?\nNow only: Weather in Oslo?")
+    last = guide.write_choice(messages, "weather", history, "Weather in Oslo?")[-1]
+    assert last["content"].endswith("Arguments for: Weather in Oslo?")
 
 
 def test_of_very_many_tools_those_are_shown_that_fit_the_words_or_were_used():
@@ -304,9 +322,41 @@ def will_say(service, *replies):
         service.will_stream(*pieces, chunk(finish="stop"))
 
 
+COUNTED = {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}
+
+
+def will_go_on(service, text):
+    choice = {"text": text, "index": 0, "finish_reason": "stop", "logprobs": None}
+    service.will_answer({"choices": [choice], "usage": COUNTED, "model": "m", "created": 1})
+
+
+def will_choose(service, name, task=' tell the "weather"'):
+    """Says what kind of task it is, and finds the names likely which begin so."""
+    will_go_on(service, task)
+    pieces = [
+        {"token": token, "logprob": logprob, "bytes": None}
+        for token, logprob in ((name[:4], -0.2), ("??", -2.0), ("", -3.0))
+    ]
+    service.will_answer(
+        {
+            "choices": [
+                {
+                    "index": 0,
+                    "finish_reason": "length",
+                    "message": {"role": "assistant", "content": name},
+                    "logprobs": {"content": [{**pieces[0], "top_logprobs": pieces}]},
+                }
+            ],
+            "usage": COUNTED,
+            "model": "m",
+            "created": 1,
+        }
+    )
+
+
 async def test_a_conversation_with_a_tool_is_led_by_small_steps(library, file):
-    will_say(library.service, {"tool": "weather"}, {"city": "Oslo", "days": 0})
-    will_say(library.service, {"tool": "answer"}, 'It "rains" in Oslo.')
+    will_choose(library.service, "weather")
+    will_say(library.service, {"city": "Oslo", "days": 0}, 'It "rains" in Oslo.')
     seen = []
     async with access_model("embedded", path=file) as model:
         reply = await converse(model, ensembles=[make_weather()], events=seen.append)
@@ -318,9 +368,47 @@ async def test_a_conversation_with_a_tool_is_led_by_small_steps(library, file):
     assert len(deltas) > 1
     assert "".join(deltas) == reply.text
     bodies = library.service.bodies
+    assert bodies[0]["prompt"].endswith("\nHello =>")
+    assert bodies[1]["messages"][-1] == {
+        "role": "assistant",
+        "content": """{"task": "tell the 'weather'", "tool": \"""",
+    }
     forms = [body.get("response_format") for body in bodies]
-    assert [form is not None for form in forms] == [True, True, True, False]
+    assert [form is not None for form in forms] == [False, False, True, False]
     assert all(body["temperature"] == 0 and "tools" not in body for body in bodies)
+
+
+async def test_the_parts_of_a_request_are_served_one_after_the_other(library, file):
+    service = library.service
+    will_go_on(service, " Weather in Oslo? | Weather in Rome?")
+    for city in ("Oslo", "Rome"):
+        will_choose(service, "weather")
+        will_say(service, {"city": city})
+    will_say(service, "Rain in both.")
+    async with access_model("embedded", path=file) as model:
+        reply = await model.converse(
+            [user("Weather in Oslo and in Rome?")], ensembles=[make_weather()]
+        )
+    calls = [each.arguments for each in reply if isinstance(each, InvocationCanister)]
+    assert calls == [{"city": "Oslo"}, {"city": "Rome"}]
+    assert reply.text == "Rain in both."
+    asked = [body["messages"][-2]["content"] for body in service.bodies if "logprobs" in body]
+    assert [text.rpartition("\n")[2] for text in asked] == [
+        "Now only: Weather in Oslo?",
+        "Now only: Weather in Rome?",
+    ]
+
+
+async def test_a_failure_of_the_server_while_it_chooses_is_told(library, file):
+    library.service.will_fail(400, "The context is full.")
+    async with access_model("embedded", path=file) as model:
+        with pytest.raises(ModelFailure, match="The context is full"):
+            await converse(model, ensembles=[make_weather()])
+    will_go_on(library.service, "greet")
+    library.service.will_fail(400, "The context is full.")
+    async with access_model("embedded", path=file) as model:
+        with pytest.raises(ModelFailure, match="The context is full"):
+            await converse(model, ensembles=[make_weather()])
 
 
 @pytest.mark.parametrize("tools", [True, False])
@@ -330,7 +418,9 @@ async def test_an_answer_is_held_to_the_form_that_was_asked_for(library, file, t
         "properties": {"rain": {"type": "boolean"}, "code": {"type": "string", "pattern": "x"}},
         "required": ["rain"],
     }
-    will_say(library.service, *([{"tool": "answer"}] if tools else []), {"rain": True})
+    if tools:
+        will_choose(library.service, "answer")
+    will_say(library.service, {"rain": True})
     async with access_model("embedded", path=file) as model:
         reply = await converse(model, ensembles=[make_weather()] if tools else (), answer=form)
     assert reply.answer == {"rain": True}
@@ -342,12 +432,11 @@ async def test_an_answer_is_held_to_the_form_that_was_asked_for(library, file, t
 
 
 async def test_what_all_requests_of_a_turn_took_is_counted(library, file):
-    counted = {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}
-    for text in ('{"tool": "answer"}', "Hei!"):
-        library.service.will_stream(chunk(content=text), chunk(finish="stop"), chunk(usage=counted))
+    will_choose(library.service, "answer")
+    library.service.will_stream(chunk(content="Hei!"), chunk(finish="stop"), chunk(usage=COUNTED))
     async with access_model("embedded", path=file) as model:
         reply = await converse(model, ensembles=[make_weather()])
-    assert (reply.usage.tokens_in, reply.usage.tokens_out) == (20, 4)
+    assert (reply.usage.tokens_in, reply.usage.tokens_out) == (30, 6)
 
 
 async def test_the_server_is_loaded_once_on_this_machine_only_and_behind_a_key(library, file):
@@ -414,19 +503,23 @@ def is_alive(process):
     return True
 
 
-async def test_a_call_is_not_made_twice_but_answered(library, file):
-    will_say(library.service, {"tool": "weather"}, {"city": "Oslo"})
-    will_say(library.service, {"tool": "weather"}, {"city": "Oslo"}, "Rain.")
+async def test_a_call_that_failed_is_not_made_twice_but_answered(library, file):
+    for _ in range(2):
+        will_choose(library.service, "weather")
+        will_say(library.service, {"unit": "C"})
+    will_say(library.service, "No city.")
     seen = []
     async with access_model("embedded", path=file) as model:
         reply = await converse(model, ensembles=[make_weather()], events=seen.append)
-    assert reply.text == "Rain."
+    assert reply.text == "No city."
     assert sum(isinstance(event, InvocationCompleted) for event in seen) == 1
 
 
 async def test_arguments_that_break_off_reach_the_model_as_a_fault(library, file):
-    will_say(library.service, {"tool": "weather"}, '{"city": "Os')
-    will_say(library.service, {"tool": "answer"}, "Sorry.")
+    will_choose(library.service, "weather")
+    will_say(library.service, '{"city": "Os')
+    will_choose(library.service, "answer")
+    will_say(library.service, "Sorry.")
     async with access_model("embedded", path=file) as model:
         reply = await converse(model, ensembles=[make_weather()])
     assert reply[2].outcome is Outcome.INVALID

@@ -71,20 +71,26 @@ def index_ensemble(ensemble: Ensemble) -> ToolIndex:
 
 def search_tools(indexes: Sequence[ToolIndex], query: str, limit: int) -> list[str]:
     """The names of the tools that fit best, the best first; those alike in the order of the indexes."""
+    scores = score_tools(indexes, query)
+    return heapq.nsmallest(limit, scores, key=lambda name: -scores[name])
+
+
+def score_tools(indexes: Sequence[ToolIndex], query: str) -> dict[str, float]:
+    """How well each tool fits that fits at all, in the order of the indexes."""
     words = sorted(set(split_words(query)))
     count = sum(len(index.names) for index in indexes)
     average = sum(index.length for index in indexes) / count if count else 0.0
     rarities = {word: _weigh(word, indexes, count) for word in words}
-    best: list[tuple[float, int, int, str]] = []
-    for order, index in enumerate(indexes):
+    fitting: dict[str, float] = {}
+    for index in indexes:
         scores: dict[int, float] = {}
         for word in words:
             for position, times in index.postings.get(word, ()):
                 norm = 1 - _LENGTH_NORM + _LENGTH_NORM * index.lengths[position] / average
                 share = times * (_SATURATION + 1) / (times + _SATURATION * norm)
                 scores[position] = scores.get(position, 0.0) + rarities[word] * share
-        best.extend((-score, order, at, index.names[at]) for at, score in scores.items())
-    return [name for *_, name in heapq.nsmallest(limit, best)]
+        fitting.update((index.names[at], scores[at]) for at in sorted(scores))
+    return fitting
 
 
 def read_found(result: ResultCanister) -> list[str]:

@@ -15,6 +15,7 @@ from ..turns import STOP_FILTERED, STOP_LENGTH, Call, Controls
 from .failures import Service, describe_place, find_key, import_sdk
 
 if TYPE_CHECKING:
+    from openai.types import CompletionUsage
     from openai.types.chat import ChatCompletionChunk
 
 KEY_VARIABLE = "OPENAI_API_KEY"
@@ -107,6 +108,32 @@ class ChatClient:
             self._service.break_off()
         yield answer.complete()
 
+    async def complete(self, model: str, prompt: str, **options: Any) -> tuple[str, Usage]:
+        """How a plain text goes on."""
+        try:
+            answer = await self._client.completions.create(model=model, prompt=prompt, **options)
+        except Exception as failure:
+            await self._service.fail(failure, model, self._list_models, begun=False)
+        return answer.choices[0].text, _read_usage(answer.usage)
+
+    async def weigh(
+        self, model: str, messages: Sequence[Mapping[str, Any]], beginning: str, most: int
+    ) -> tuple[dict[str, float], Usage]:
+        """The likely next pieces of an answer that begins so, with the logarithms of their probabilities."""
+        try:
+            answer = await self._client.chat.completions.create(
+                model=model,
+                messages=[*messages, {"role": "assistant", "content": beginning}],
+                max_tokens=1,
+                temperature=0,
+                logprobs=True,
+                top_logprobs=most,
+            )
+        except Exception as failure:
+            await self._service.fail(failure, model, self._list_models, begun=False)
+        tokens = answer.choices[0].logprobs.content[0].top_logprobs
+        return {each.token: each.logprob for each in tokens}, _read_usage(answer.usage)
+
     def _nativize_controls(self, controls: Controls) -> dict[str, Any]:
         tokens_key = "max_tokens" if self.is_compatible else "max_completion_tokens"
         native = {
@@ -121,6 +148,17 @@ class ChatClient:
     async def _list_models(self) -> list[str]:
         listing = await self._client.models.list()
         return [entry.id for entry in listing.data]
+
+
+def _read_usage(usage: CompletionUsage | None) -> Usage:
+    if usage is None:
+        return Usage()
+    details = usage.prompt_tokens_details
+    return Usage(
+        tokens_in=usage.prompt_tokens,
+        tokens_out=usage.completion_tokens,
+        tokens_cached=(details.cached_tokens or 0) if details else 0,
+    )
 
 
 @dataclass(slots=True)
@@ -138,12 +176,7 @@ class _Answer:
         """Takes one chunk in, and gives what of it people can see."""
         self._model = chunk.model or self._model
         if chunk.usage is not None:
-            details = chunk.usage.prompt_tokens_details
-            self._usage = Usage(
-                tokens_in=chunk.usage.prompt_tokens,
-                tokens_out=chunk.usage.completion_tokens,
-                tokens_cached=(details.cached_tokens or 0) if details else 0,
-            )
+            self._usage = _read_usage(chunk.usage)
         deltas: list[TextDelta | ThoughtDelta] = []
         for choice in chunk.choices[:1]:
             self.finish_reason = choice.finish_reason or self.finish_reason

@@ -16,16 +16,6 @@ from ..invokers import Invoker
 _KEPT = ("type", "enum", "const", "required", "items", "anyOf", "oneOf", "properties")
 
 
-def compose_choice(names: Sequence[str]) -> dict[str, Any]:
-    """What the model may write first: the name of a tool."""
-    return {
-        "type": "object",
-        "properties": {"tool": {"enum": list(names)}},
-        "required": ["tool"],
-        "additionalProperties": False,
-    }
-
-
 def compose_arguments(invoker: Invoker) -> dict[str, Any] | None:
     """What the model may write as arguments; None where there is nothing to write."""
     if not get_properties(invoker):

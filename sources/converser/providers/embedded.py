@@ -20,12 +20,26 @@ from ..turns import Call, Capabilities, Controls, TurnCompleted, TurnItem, TurnR
 from .automatic import is_installed
 from .chat import ChatClient, ChatCompleted, ChatItem
 from .constrained import compose_arguments, drop_inventions, loosen, read_object, repeats
-from .guidance import Guide
+from .guidance import Guide, count_served, read_question
 from .llama import LlamaServer
 from .openai import Message, compose_turn, nativize_canister
+from .planning import (
+    PARTS_TOKENS,
+    STOP,
+    TASK_TOKENS,
+    has_joints,
+    read_parts,
+    read_task,
+    write_parts,
+    write_task,
+)
+from .weighing import rank_names
 from .weights import Confirm, Report, Weights
 
 RESULT_TOKENS = 1500
+_MODEL = "embedded"
+_PIECES_MAX = 100
+_RANKS_MAX = 8
 _FORM = "Answer with one JSON object that fits this JSON Schema: "
 _PLAIN = "You are a helpful assistant. Answer briefly."
 
@@ -73,6 +87,7 @@ class EmbeddedProvider:
         self._server: LlamaServer | None = None
         self._client: ChatClient | None = None
         self._turnstile = anyio.Lock()
+        self._plans: dict[str, list[str]] = {}
         _demand_library()
 
     @property
@@ -93,7 +108,7 @@ class EmbeddedProvider:
 
     async def stream_turn(self, request: TurnRequest) -> AsyncGenerator[TurnItem, None]:
         """One turn: with tools, led to a call or an answer; without, as the model likes."""
-        turn = _Turn(await self._load(), request)
+        turn = _Turn(await self._load(), request, self._plans)
         async with aclosing(turn.talk() if not request.invokers else turn.decide()) as items:
             async for item in items:
                 yield item if not isinstance(item, ChatCompleted) else self._label(item, turn)
@@ -115,13 +130,17 @@ class EmbeddedProvider:
 class _Turn:
     """One turn of the model: one request to its server, or several which follow one another."""
 
-    def __init__(self, client: ChatClient, request: TurnRequest) -> None:
+    def __init__(
+        self, client: ChatClient, request: TurnRequest, plans: dict[str, list[str]]
+    ) -> None:
         self.usage = Usage()
         self._client = client
         self._canisters = request.canisters
         self._controls = _cool(request.controls)
         self._answer_schema = request.answer_schema
         self._guide = Guide(request.invokers)
+        self._invokers = self._guide.select(request.canisters)
+        self._plans = plans
 
     async def talk(self) -> AsyncGenerator[ChatItem, None]:
         """Lets the model say what it likes."""
@@ -133,21 +152,55 @@ class _Turn:
                 yield item
 
     async def decide(self) -> AsyncGenerator[ChatItem, None]:
-        """Lets the model choose a tool and write its arguments, or answer; a call is not made twice."""
-        guide = self._guide
-        invokers = guide.select(self._canisters)
-        messages = guide.write_messages(self._canisters, invokers)
-        chosen = await self._write(messages, guide.compose_choice(invokers))
-        name = str((read_object(chosen.text) or {}).get("tool", guide.answer))
-        if name != guide.answer:
-            completed = await self._call(guide.write_choice(messages, name, self._canisters), name)
+        """Lets the model serve the next part of the request by a call, or answer when all are served."""
+        parts = await self._divide()
+        for part in parts[count_served(self._canisters) :]:
+            completed = await self._serve(part, is_whole=len(parts) == 1)
             if completed is not None:
                 yield completed
                 return
-        longer = guide.write_choice(messages, guide.answer, self._canisters)
+        messages = self._guide.write_messages(self._canisters, self._invokers)
+        longer = self._guide.write_choice(messages, self._guide.answer, self._canisters)
         async with aclosing(self._answer(longer)) as items:
             async for item in items:
                 yield item
+
+    async def _divide(self) -> list[str]:
+        """The parts of the user's request; the last plan is kept, since the next turns follow it."""
+        request = read_question(self._canisters)
+        if request not in self._plans:
+            self._plans.clear()
+            joined = has_joints(request)
+            text = await self._go_on(write_parts(request), PARTS_TOKENS) if joined else ""
+            self._plans[request] = read_parts(request, text)
+        return self._plans[request]
+
+    async def _serve(self, request: str, *, is_whole: bool) -> ChatCompleted | None:
+        """A call that serves a request; None where none is needed, or it was made already."""
+        guide, part = self._guide, "" if is_whole else request
+        messages = guide.write_messages(self._canisters, self._invokers, part)
+        task = read_task(await self._go_on(write_task(request), TASK_TOKENS))
+        beginning = guide.begin_choice(task)
+
+        async def weigh(path: str) -> Mapping[str, float]:
+            pieces, usage = await self._client.weigh(
+                _MODEL, messages, beginning + path, _PIECES_MAX
+            )
+            self.usage = self.usage + usage
+            return pieces
+
+        names = (guide.answer, *(invoker.name for invoker in self._invokers))
+        name = guide.prefer(request, await rank_names(weigh, names, _RANKS_MAX))
+        if name == guide.answer:
+            return None
+        return await self._call(guide.write_choice(messages, name, self._canisters, part), name)
+
+    async def _go_on(self, text: str, tokens_max: int) -> str:
+        """How the model goes on with a text, to the end of the line."""
+        options = {"max_tokens": tokens_max, "temperature": 0, "stop": STOP}
+        words, usage = await self._client.complete(_MODEL, text, **options)
+        self.usage = self.usage + usage
+        return words
 
     def _answer(self, messages: list[Message]) -> AsyncGenerator[ChatItem, None]:
         """Lets the model answer: in words, or in the form that was asked for."""
@@ -192,7 +245,7 @@ class _Turn:
     ) -> AsyncGenerator[ChatItem, None]:
         form = {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}}
         options = {} if schema is None else {"response_format": form}
-        stream = self._client.stream("embedded", messages, (), self._controls, **options)
+        stream = self._client.stream(_MODEL, messages, (), self._controls, **options)
         async with aclosing(stream):
             async for item in stream:
                 if isinstance(item, ChatCompleted):

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Leads a small model to a call or an answer by one small decision at a time.
 
-First it names a tool, out of a list with a line for each; the list stays the same, so it is read once.
-Then it is told the parameters of that tool alone, hears the question again, and writes the arguments.
+First it chooses a tool, out of a list with a line for each; the list stays the same, so it is read once. How likely it
+names each tool is weighed together with the words that the tool shares with the request: both err, but not alike.
+Then it is told the parameters of that tool alone, hears the request again, and writes the arguments.
 To answer is a tool like the others, only that what follows are words. The history is written in the same form,
 so that the model's server finds the beginning of each prompt in its cache.
 """
@@ -27,43 +28,49 @@ from ..canisters import (
 )
 from ..immutables import EMPTY
 from ..invokers import Invoker
-from ..searches import ToolIndex, search_tools
-from .constrained import compose_choice, get_properties
+from ..outcomes import Outcome
+from ..searches import ToolIndex, score_tools, search_tools
+from .constrained import get_properties
 from .openai import describe_content, render_result
 from .translations import Message
 
 TOOLS_MAX = 40
 """Tools that the model is shown; of more, those that the search finds for the user's words."""
-_LINE_MAX = 60
+_LINE_MAX = 110
+_WORDS_WEIGHT = 0.5
+_FILES = re.compile(r"'[^']*'|\"[^\"]*\"|[\w.~-]*/[\w./-]+|\b[\w-]+\.[a-z]{1,4}\b")
+"""Names of files, and what is quoted: of their words only that there is a file matters."""
 _ANSWER = "answer"
 _SENTENCE = re.compile(r".+?[.!?](?=\s|$)")
 
 _INSTRUCTIONS = """\
-You help the user with tools. Reply {"tool": "NAME"} to choose one. Then you are told its parameters, and reply with \
-its arguments as a JSON object; or, after {"tool": "%ANSWER%"}, with your answer to the user.
-Use a tool whenever one fits: never guess what a tool can tell. Take the arguments from the user's words. \
-When the results have come, answer, and quote them exactly.
+You help the user with tools. Reply {"task": "WHAT TO DO", "tool": "NAME"}: say in a few words what has to be done, \
+and choose the tool that does it. Use a tool whenever one fits: never guess what a tool can tell.
+Then you are told the parameters of the tool, and reply with its arguments as a JSON object; or, for "%ANSWER%", \
+with your answer to the user. When the results have come, answer, and quote them exactly.
 
 Example, with other tools:
 User: Hello!
-You: {"tool": "%ANSWER%"}
+You: {"task": "greet the user", "tool": "%ANSWER%"}
 Answer the user, who said: Hello!
 You: Hello! What can I do for you?
 User: Is flight 88 from Frankfurt late?
-You: {"tool": "get_flight"}
+You: {"task": "look up a flight", "tool": "get_flight"}
 Parameters of get_flight: airport: string (IATA code, e.g. 'JFK'); number: integer; date?: string
 Arguments for: Is flight 88 from Frankfurt late?
 You: {"airport": "FRA", "number": 88}
 Result of get_flight: {"delay": 25, "gate": "B4"}
-You: {"tool": "%ANSWER%"}
+You: {"task": "tell the user the result", "tool": "%ANSWER%"}
 Tell the user the result in a sentence. The user said: Is flight 88 from Frankfurt late?
 You: Flight 88 is 25 minutes late.
 User: How many guests does letter 12 mention?
-You: {"tool": "open_letter"}
-User: Find invoices from May.
-You: {"tool": "search_invoices"}
+You: {"task": "read the text of a letter", "tool": "open_letter"}
+User: Where are my invoices from May?
+You: {"task": "search for invoices", "tool": "search_invoices"}
+User: The green lamp is now called Kermit.
+You: {"task": "rename a lamp", "tool": "set_lamp"}
 User: Thank you!
-You: {"tool": "%ANSWER%"}
+You: {"task": "thank the user", "tool": "%ANSWER%"}
 
 Your tools:
 - %ANSWER%: Talk to the user: greet, thank, explain, tell a result
@@ -78,25 +85,21 @@ class Guide:
         self.answer = _ANSWER
         while self.answer in invokers:
             self.answer += "_user"
-        self._index = ToolIndex(invokers.values()) if len(invokers) > TOOLS_MAX else None
+        self._index = ToolIndex(invokers.values())
 
     def select(self, canisters: Iterable[Canister]) -> list[Invoker]:
         """The tools to choose from, in their order: all, or what was used, what fits the words, and some more."""
-        if self._index is None:
+        if len(self.invokers) <= TOOLS_MAX:
             return list(self.invokers.values())
         used = {each.name for each in canisters if isinstance(each, InvocationCanister)}
         found = search_tools([self._index], read_question(canisters), TOOLS_MAX - len(used))
         wanted = set(list(dict.fromkeys((*used, *found, *self.invokers)))[:TOOLS_MAX])
         return [invoker for name, invoker in self.invokers.items() if name in wanted]
 
-    def compose_choice(self, invokers: Iterable[Invoker]) -> dict[str, Any]:
-        """What the model may write first: the name of a tool, or that it will answer."""
-        return compose_choice([self.answer, *(invoker.name for invoker in invokers)])
-
     def write_messages(
-        self, canisters: Iterable[Canister], invokers: Iterable[Invoker]
+        self, canisters: Iterable[Canister], invokers: Iterable[Invoker], part: str = ""
     ) -> list[Message]:
-        """The conversation in plain roles, at the point where the model chooses."""
+        """The conversation in plain roles, at the point where the model chooses for a request, or a part of it."""
         instructions = _INSTRUCTIONS.replace("%ANSWER%", self.answer)
         system = instructions + "\n".join(map(summarize_tool, invokers))
         messages: list[Message] = [{"role": "system", "content": system}]
@@ -105,7 +108,19 @@ class Guide:
             state.absorb(canister)
             for role, text in self._narrate(canister, state):
                 _say(messages, role, text)
+        if part:
+            _say(messages, "user", f"Now only: {part}")
         return messages
+
+    @staticmethod
+    def begin_choice(task: str) -> str:
+        """How the model's choice begins, which goes on with the name of a tool."""
+        return f'{{"task": "{task}", "tool": "'
+
+    def prefer(self, request: str, ranks: Mapping[str, float]) -> str:
+        """The best name, as the model ranks them and by the words that a tool shares with the request."""
+        scores = score_tools([self._index], _FILES.sub(" file ", request))
+        return max(ranks, key=lambda name: ranks[name] + _WORDS_WEIGHT * scores.get(name, 0.0))
 
     def _narrate(self, canister: Canister, state: _State) -> Iterator[tuple[str, str]]:
         match canister:
@@ -141,12 +156,13 @@ class Guide:
             yield "user", f"{parameters}Arguments for: {state.question}"
 
     def write_choice(
-        self, messages: Sequence[Message], name: str, canisters: Iterable[Canister]
+        self, messages: Sequence[Message], name: str, canisters: Iterable[Canister], part: str = ""
     ) -> list[Message]:
         """The conversation at the point after the choice, where arguments or an answer come."""
         state = _State()
         for canister in canisters:
             state.absorb(canister)
+        state.question = part or state.question
         longer = [dict(message) for message in messages]
         for role, text in self._choose(name, state):
             _say(longer, role, text)
@@ -208,6 +224,16 @@ def read_question(canisters: Iterable[Canister]) -> str:
     """What the user said last."""
     questions = [each.text for each in canisters if isinstance(each, UserCanister)]
     return questions[-1] if questions else ""
+
+
+def count_served(canisters: Sequence[Canister]) -> int:
+    """How many calls have succeeded since the user spoke."""
+    count = 0
+    for canister in reversed(canisters):
+        if isinstance(canister, UserCanister):
+            break
+        count += isinstance(canister, ResultCanister) and canister.outcome is Outcome.SUCCESS
+    return count
 
 
 def _compact(text: str) -> str:
