@@ -46,8 +46,8 @@ _SENTENCE = re.compile(r".+?[.!?](?=\s|$)")
 _INSTRUCTIONS = """\
 You help the user with tools. Reply {"task": "WHAT TO DO", "tool": "NAME"}: say in a few words what has to be done, \
 and choose the tool that does it. Use a tool whenever one fits: never guess what a tool can tell.
-Then you are told the parameters of the tool, and reply with its arguments as a JSON object; or, for "%ANSWER%", \
-with your answer to the user. When the results have come, answer, and quote them exactly.
+Then you are told the parameters of the tool, and reply with its arguments as a JSON object, taken from the user's \
+words; or, for "%ANSWER%", with your answer to the user. When the results have come, answer, and quote them exactly.
 
 Example, with other tools:
 User: Hello!
@@ -63,6 +63,15 @@ Result of get_flight: {"delay": 25, "gate": "B4"}
 You: {"task": "tell the user the result", "tool": "%ANSWER%"}
 Tell the user the result in a sentence. The user said: Is flight 88 from Frankfurt late?
 You: Flight 88 is 25 minutes late.
+User: What is in the red box?
+You: {"task": "list what is in a box", "tool": "open_box"}
+Parameters of open_box: box: string (The box to look into)
+Arguments for: What is in the red box?
+You: {"box": "red"}
+Result of open_box: ink, 3 pens
+You: {"task": "tell the user the result", "tool": "%ANSWER%"}
+Tell the user the result in a sentence. The user said: What is in the red box?
+You: In the red box are ink and 3 pens.
 User: How many guests does letter 12 mention?
 You: {"task": "read the text of a letter", "tool": "open_letter"}
 User: Where are my invoices from May?
@@ -146,7 +155,9 @@ class Guide:
     def _choose(self, name: str, state: _State) -> Iterator[tuple[str, str]]:
         """The model's choice, and what it is told then; the question again, since it may be far away."""
         yield "assistant", json.dumps({"tool": name}, ensure_ascii=False)
-        if name == self.answer and state.has_result:
+        if name == self.answer and state.has_failed:
+            yield "user", f"Tell the user what went wrong. The user said: {state.question}"
+        elif name == self.answer and state.has_result:
             yield "user", f"Tell the user the result in a sentence. The user said: {state.question}"
         elif name == self.answer:
             yield "user", f"Answer the user, who said: {state.question}"
@@ -175,15 +186,16 @@ class _State:
 
     question: str = ""
     has_result: bool = False
+    has_failed: bool = False
     names: dict[str, str] = field(default_factory=dict[str, str])
 
     def absorb(self, canister: Canister) -> None:
         if isinstance(canister, UserCanister):
-            self.question, self.has_result = canister.text, False
+            self.question, self.has_result, self.has_failed = canister.text, False, False
         elif isinstance(canister, InvocationCanister):
             self.names[canister.identifier] = canister.name
         elif isinstance(canister, ResultCanister):
-            self.has_result = True
+            self.has_result, self.has_failed = True, canister.outcome is not Outcome.SUCCESS
 
 
 def summarize_tool(invoker: Invoker) -> str:

@@ -16,6 +16,7 @@ numbers.
 
 Is flight 88 from Frankfurt late? => look up the status of a flight
 How many guests does letter 12 mention? => read the text of a letter
+Who signed papers/rent.doc? => read the content of a file
 Where are my invoices from May? => search for invoices
 The green lamp is now called Kermit. => rename a lamp
 Hello! => greet the user
@@ -24,6 +25,7 @@ Is anything wrong with the printer? => show the status of a printer
 What did Anna's last message change? => show the content of a message
 I do not want that booking any more. => cancel a booking
 Which songs do I have? => list the songs
+Show me plan.doc and budget.xls side by side. => read several files
 Thank you! => thank the user
 """
 _PARTS = """\
