@@ -139,6 +139,64 @@ async def test_calls_that_share_an_index_but_no_identifier_are_told_apart(servic
     ]
 
 
+def make_bare_call(city, **more):
+    return {"function": {"name": "time", "arguments": f'{{"city": "{city}"}}'}, **more}
+
+
+@pytest.mark.parametrize("more", [{}, {"index": 0}, {"index": None, "id": ""}])
+async def test_calls_without_index_or_identifier_are_told_apart(service, more):
+    calls = [make_bare_call("Oslo", **more), make_bare_call("Rome", **more)]
+    service.will_stream(*[chunk(tool_calls=[each]) for each in calls], chunk(finish="stop"))
+    service.will_stream(chunk(content="Noon."), chunk(finish="stop"))
+    reply = await ask(service, ensembles=[make_clock()])
+    results = [c.text for c in reply if isinstance(c, ResultCanister)]
+    assert results == ["12:00 in Oslo", "12:00 in Rome"]
+
+
+async def test_a_name_that_is_repeated_with_each_piece_makes_no_further_call(service):
+    pieces = ('{"city": ', '"Oslo"}', "")
+    calls = [call(0, name="time", arguments=piece) for piece in pieces]
+    service.will_stream(*[chunk(tool_calls=[each]) for each in calls], chunk(finish="stop"))
+    service.will_stream(chunk(content="Noon."), chunk(finish="stop"))
+    reply = await ask(service, ensembles=[make_clock()])
+    assert [c.text for c in reply if isinstance(c, ResultCanister)] == ["12:00 in Oslo"]
+
+
+async def test_arguments_may_come_as_an_object(service):
+    piece = call(0, identifier="a", name="time", arguments={"city": "Oslo"})
+    service.will_stream(chunk(tool_calls=[piece]), chunk(finish="tool_calls"))
+    service.will_stream(chunk(content="Noon."), chunk(finish="stop"))
+    reply = await ask(service, ensembles=[make_clock()])
+    assert [c.text for c in reply if isinstance(c, ResultCanister)] == ["12:00 in Oslo"]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"choices": None},
+        {"prompt_filter_results": []},
+        {"choices": [{"index": 0, "delta": None}]},
+        {"choices": [], "usage": {"prompt_tokens": None, "completion_tokens": None}},
+        {"choices": [], "usage": {}},
+    ],
+)
+async def test_what_a_server_leaves_out_of_a_chunk_is_no_obstacle(service, odd):
+    service.will_stream(chunk(content="Yes."), odd, chunk(finish="stop"))
+    reply = await ask(service)
+    assert (reply.text, reply.usage.tokens_in) == ("Yes.", 0)
+
+
+async def test_words_in_a_list_of_parts_are_read(service):
+    service.will_stream(chunk(content=[{"type": "text", "text": "Yes."}]), chunk(finish="stop"))
+    assert (await ask(service)).text == "Yes."
+
+
+async def test_a_refusal_is_told_as_one(service):
+    service.will_stream(chunk(refusal="I cannot."), chunk(finish="stop"))
+    reply = await ask(service)
+    assert (reply.text, reply.reason) == ("I cannot.", StopReason.FILTERED)
+
+
 async def test_thoughts_are_told_and_controls_are_sent(service):
     service.will_stream(chunk(reasoning_content="Hm."), chunk(content="Yes."), chunk(finish="stop"))
     seen = []

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, Union, cast
 
 from ..canisters import Usage
 from ..events import TextDelta, ThoughtDelta
@@ -15,7 +16,6 @@ from ..turns import STOP_FILTERED, STOP_LENGTH, Call, Controls
 from .failures import Service, describe_place, find_key, import_sdk
 
 if TYPE_CHECKING:
-    from openai.types import CompletionUsage
     from openai.types.chat import ChatCompletionChunk
 
 KEY_VARIABLE = "OPENAI_API_KEY"
@@ -114,7 +114,7 @@ class ChatClient:
             answer = await self._client.completions.create(model=model, prompt=prompt, **options)
         except Exception as failure:
             await self._service.fail(failure, model, self._list_models, begun=False)
-        return answer.choices[0].text, _read_usage(answer.usage)
+        return answer.choices[0].text, _sum_up(answer.usage)
 
     async def weigh(
         self, model: str, messages: Sequence[Mapping[str, Any]], beginning: str, most: int
@@ -132,7 +132,7 @@ class ChatClient:
         except Exception as failure:
             await self._service.fail(failure, model, self._list_models, begun=False)
         tokens = answer.choices[0].logprobs.content[0].top_logprobs
-        return {each.token: each.logprob for each in tokens}, _read_usage(answer.usage)
+        return {each.token: each.logprob for each in tokens}, _sum_up(answer.usage)
 
     def _nativize_controls(self, controls: Controls) -> dict[str, Any]:
         tokens_key = "max_tokens" if self.is_compatible else "max_completion_tokens"
@@ -150,17 +150,6 @@ class ChatClient:
         return [entry.id for entry in listing.data]
 
 
-def _read_usage(usage: CompletionUsage | None) -> Usage:
-    if usage is None:
-        return Usage()
-    details = usage.prompt_tokens_details
-    return Usage(
-        tokens_in=usage.prompt_tokens,
-        tokens_out=usage.completion_tokens,
-        tokens_cached=(details.cached_tokens or 0) if details else 0,
-    )
-
-
 @dataclass(slots=True)
 class _Answer:
     """An answer while it comes in."""
@@ -171,28 +160,37 @@ class _Answer:
     _thoughts: dict[str, str] = field(default_factory=dict[str, str])
     _usage: Usage = Usage()
     _model: str = ""
+    _refused: bool = False
 
     def absorb(self, chunk: ChatCompletionChunk) -> list[TextDelta | ThoughtDelta]:
         """Takes one chunk in, and gives what of it people can see."""
         self._model = chunk.model or self._model
         if chunk.usage is not None:
-            self._usage = _read_usage(chunk.usage)
+            self._usage = _sum_up(chunk.usage)
         deltas: list[TextDelta | ThoughtDelta] = []
-        for choice in chunk.choices[:1]:
+        # Compatible servers leave out, or make null, what the SDK takes for granted.
+        choices: Any = chunk.choices
+        for choice in (choices or ())[:1]:
             self.finish_reason = choice.finish_reason or self.finish_reason
-            delta = choice.delta
-            deltas += self._think(delta.model_extra or {})
-            if delta.content:
-                self._texts.append(delta.content)
-                deltas.append(TextDelta(text=delta.content))
-            for call in delta.tool_calls or ():
-                function = call.function
-                self._extend_call(
-                    call.index,
-                    call.id or "",
-                    (function.name if function else None) or "",
-                    (function.arguments if function else None) or "",
-                )
+            if (delta := choice.delta) is not None:
+                deltas += self._absorb_delta(delta)
+        return deltas
+
+    def _absorb_delta(self, delta: Any) -> list[TextDelta | ThoughtDelta]:
+        deltas: list[TextDelta | ThoughtDelta] = [*self._think(delta.model_extra or {})]
+        self._refused = self._refused or bool(delta.refusal)
+        for text in (_read_text(delta.content), delta.refusal):
+            if text:
+                self._texts.append(text)
+                deltas.append(TextDelta(text=text))
+        for call in delta.tool_calls or ():
+            function = call.function
+            self._extend_call(
+                call.index,
+                call.id or "",
+                (function.name if function else None) or "",
+                _write_arguments(function.arguments if function else None),
+            )
         return deltas
 
     def _think(self, extra: Mapping[str, Any]) -> list[ThoughtDelta]:
@@ -203,10 +201,12 @@ class _Answer:
                 return [ThoughtDelta(text=str(thought))]
         return []
 
-    def _extend_call(self, index: int, identifier: str, name: str, arguments: str) -> None:
-        """Adds a piece to its call; some servers give all calls one index, but not one identifier."""
+    def _extend_call(self, index: int | None, identifier: str, name: str, arguments: str) -> None:
+        """Adds a piece to its call; some servers give all calls one index or none, and no identifiers."""
         for call in reversed(self._calls):
             if call.index == index and identifier in ("", call.identifier):
+                if not identifier and name and arguments.startswith("{") and call.is_whole():
+                    break
                 call.arguments.append(arguments)
                 call.name = call.name or name
                 return
@@ -222,7 +222,7 @@ class _Answer:
         return ChatCompleted(
             text="".join(self._texts),
             calls=calls,
-            stop_reason=_STOP_REASONS.get(reason, reason),
+            stop_reason=STOP_FILTERED if self._refused else _STOP_REASONS.get(reason, reason),
             usage=self._usage,
             model=self._model,
             thoughts=self._thoughts,
@@ -231,7 +231,42 @@ class _Answer:
 
 @dataclass(slots=True)
 class _PartialCall:
-    index: int
+    index: int | None
     identifier: str
     name: str
     arguments: list[str]
+
+    def is_whole(self) -> bool:
+        """Whether nothing can be added to the arguments, as they are JSON already."""
+        try:
+            json.loads("".join(self.arguments))
+        except (ValueError, RecursionError):
+            return False
+        return True
+
+
+def _sum_up(usage: Any) -> Usage:
+    """The tokens that were counted; not every server counts all of them."""
+    if usage is None:
+        return Usage()
+    details = usage.prompt_tokens_details
+    return Usage(
+        tokens_in=usage.prompt_tokens or 0,
+        tokens_out=usage.completion_tokens or 0,
+        tokens_cached=(details.cached_tokens or 0) if details else 0,
+    )
+
+
+def _read_text(content: Any) -> str:
+    """The words of a delta, which some servers send as a list of parts."""
+    if isinstance(content, list):
+        parts = cast("list[Any]", content)
+        return "".join(str(part.get("text") or "") for part in parts if isinstance(part, dict))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+    return content or ""
+
+
+def _write_arguments(arguments: Any) -> str:
+    """Arguments as text, where a server sends the object itself."""
+    if arguments is None or isinstance(arguments, str):
+        return arguments or ""
+    return json.dumps(arguments, ensure_ascii=False)
