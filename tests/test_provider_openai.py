@@ -197,6 +197,18 @@ async def test_a_refusal_is_told_as_one(service):
     assert (reply.text, reply.reason) == ("I cannot.", StopReason.FILTERED)
 
 
+async def test_names_and_identifiers_go_back_as_openai_takes_them(service):
+    piece = call(0, identifier=f"chatcmpl-tool-{'a' * 32}", name="the time!", arguments="{}")
+    service.will_stream(chunk(tool_calls=[piece]), chunk(finish="tool_calls"))
+    service.will_stream(chunk(content="No."), chunk(finish="stop"))
+    await ask(service)
+    _, asked, told = service.bodies[1]["messages"]
+    [made] = asked["tool_calls"]
+    assert made["function"]["name"] == "the_time_"
+    assert len(made["id"]) <= 40
+    assert made["id"] == told["tool_call_id"]
+
+
 async def test_thoughts_are_told_and_controls_are_sent(service):
     service.will_stream(chunk(reasoning_content="Hm."), chunk(content="Yes."), chunk(finish="stop"))
     seen = []

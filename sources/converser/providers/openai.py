@@ -32,16 +32,19 @@ from ..contents import (
 from ..exceptions import ModelFailure
 from ..immutables import EMPTY
 from ..invokers import Invoker
+from ..naming import fit_name
 from ..turns import Capabilities, Provider, Transcript, TurnCompleted, TurnItem, TurnRequest
 from .chat import URL_VARIABLE, ChatClient, ChatCompleted
 from .dialects import is_strict, open_top
 from .streaming import Concessions
-from .translations import Definitions, heal, recall
+from .translations import Definitions, fit_identifier, heal, recall
 
 Message = dict[str, Any]
 
 TOOLS_MAX = 128
 """How many tools OpenAI takes; compatible servers have no such limit."""
+_IDENTIFIER_MAX = 40
+"""Characters that OpenAI takes here; some servers, such as vLLM, make longer ones."""
 _KEPT = "chat"
 _IMAGES_FOLLOW = "The images that the results above could not show:"
 _SOUNDS = {
@@ -248,7 +251,7 @@ def nativize_canister(canister: Canister, messages: list[Message]) -> None:
         case InvocationCanister():
             _add_invocation(canister, messages)
         case ResultCanister():
-            identifier = canister.invocation_identifier
+            identifier = fit_identifier(canister.invocation_identifier, _IDENTIFIER_MAX)
             content = render_result(canister)
             messages.append({"role": "tool", "tool_call_id": identifier, "content": content})
         case UnknownCanister():
@@ -259,10 +262,11 @@ def _add_invocation(canister: InvocationCanister, messages: list[Message]) -> No
     if not messages or messages[-1]["role"] != "assistant":
         messages.append({"role": "assistant", "content": ""})
     function = {
-        "name": canister.name,
+        "name": fit_name(canister.name),
         "arguments": json.dumps(canister.arguments, ensure_ascii=False),
     }
-    call = {"id": canister.identifier, "type": "function", "function": function}
+    identifier = fit_identifier(canister.identifier, _IDENTIFIER_MAX)
+    call = {"id": identifier, "type": "function", "function": function}
     messages[-1].setdefault("tool_calls", []).append(call)
 
 

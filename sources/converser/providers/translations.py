@@ -229,8 +229,8 @@ class Definitions:
         )
 
 
-def fit_identifier(identifier: str) -> str:
-    """An identifier that every provider takes: itself, or a hash of it."""
-    if _PLAIN_IDENTIFIER.fullmatch(identifier):
+def fit_identifier(identifier: str, most: int = 64) -> str:
+    """An identifier that a provider takes: itself, or a hash of it."""
+    if len(identifier) <= most and _PLAIN_IDENTIFIER.fullmatch(identifier):
         return identifier
     return "call_" + hashlib.sha256(identifier.encode("utf-8", "surrogatepass")).hexdigest()[:32]
