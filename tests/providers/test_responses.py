@@ -125,3 +125,16 @@ async def test_an_answer_is_held_to_its_schema_by_the_service(service, schema, s
     form = body["text"]["format"]
     assert (form["type"], form["schema"], form["strict"]) == ("json_schema", schema, strict)
     assert WIRE.words(body) == ["Go"]
+
+
+async def test_a_part_of_an_unknown_kind_and_missing_counts_are_no_obstacle(service):
+    before, after = WIRE.answer("Yes.")
+    part = b'{"type": "hologram", "beam": 1}, {"type": "output_text"'
+    odd = [
+        piece.replace(b'{"type": "output_text"', part).replace(
+            b'"input_tokens": 20', b'"input_tokens": null'
+        )
+        for piece in (*before, *after)
+    ]
+    service.will_stream(*odd)
+    assert (await service.ask([user("Go")])).text == "Yes."

@@ -169,10 +169,10 @@ class _Answer:
                 identifier=item.call_id,
             )
             for item in items
-            if is_call(item.to_dict())
+            if is_call(_dump(item))
         )
         parts = [part for item in items if item.type == "message" for part in item.content]
-        texts = [part.text if part.type == "output_text" else part.refusal for part in parts]
+        texts = [_read_words(part) for part in parts]
         refused = any(part.type == "refusal" for part in parts)
         canister = AssistantCanister(
             contents=tuple(TextualContent(text=text) for text in texts if text),
@@ -182,6 +182,13 @@ class _Answer:
             extras=_keep_all(items, self._asked),
         )
         return TurnCompleted(canister=canister, calls=calls)
+
+
+def _read_words(part: Any) -> str:
+    """The words of a part; one of a kind that a newer service may send has none for us."""
+    if part.type == "refusal":
+        return part.refusal or ""
+    return (part.text or "") if part.type == "output_text" else ""
 
 
 def _keep_all(items: list[Any], model: str) -> dict[str, Any]:
@@ -205,7 +212,7 @@ def _find_reason(response: Response, has_calls: bool) -> str:
 
 def _keep(item: Any) -> Message:
     """An item as it must be sent back; of a call only what is not in its own canister."""
-    native: Message = item.to_dict(mode="json")
+    native = _dump(item)
     if is_call(native):
         kept = ("type", "id", "namespace", "execution")
         return {key: native[key] for key in kept if native.get(key)}
@@ -214,12 +221,18 @@ def _keep(item: Any) -> Message:
     return {key: value for key, value in native.items() if value is not None and key not in dropped}
 
 
+def _dump(item: Any) -> Message:
+    """An item as it came; the SDK need not warn of what a newer service may send."""
+    native: Message = item.to_dict(mode="json", warnings=False)
+    return native
+
+
 def _sum_up(response: Response) -> Usage:
     if (usage := response.usage) is None:
         return Usage()
     details: Any = usage.input_tokens_details
     return Usage(
-        tokens_in=usage.input_tokens,
-        tokens_out=usage.output_tokens,
+        tokens_in=usage.input_tokens or 0,
+        tokens_out=usage.output_tokens or 0,
         tokens_cached=getattr(details, "cached_tokens", 0) or 0,
     )
