@@ -33,6 +33,7 @@ from .toolboxes import Toolbox
 from .turns import (
     STOP_FILTERED,
     STOP_LENGTH,
+    STOP_PAUSED,
     Call,
     Concession,
     Controls,
@@ -121,9 +122,11 @@ class Loop:
                 return reason
 
     def _finish(self, completed: TurnCompleted) -> StopReason | None:
-        """Takes the model's last words; None where it shall mend the form of its answer."""
+        """Takes the model's last words; None where it shall go on, or mend the form of its answer."""
         canister = completed.canister
         self.transcript.append(canister)
+        if canister.stop_reason == STOP_PAUSED:
+            return None
         reason = _ENDINGS.get(canister.stop_reason or "", StopReason.DONE)
         if self.form is None or reason is not StopReason.DONE:
             return reason

@@ -20,6 +20,10 @@ STOP_FILTERED = "filtered"
 """The `stop_reason` of an answer that the provider withheld."""
 
 
+STOP_PAUSED = "paused"
+"""The `stop_reason` of an answer that its provider only interrupted: the model goes on when it is asked again."""
+
+
 class Transcript(Sequence[Canister]):
     """A conversation that only grows, so that what was made of its beginning stays true.
 

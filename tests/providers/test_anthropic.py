@@ -187,3 +187,33 @@ async def test_tools_of_the_service_go_back_with_their_input_and_cut_off_thinkin
         "text",
     ]
     assert step[0]["input"] == {"query": "x"}
+
+
+SEARCHING = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
+
+
+def make_searching(written):
+    delta = {"type": "input_json_delta", "partial_json": written}
+    return [
+        WIRE._event("content_block_start", index=7, content_block=SEARCHING),
+        WIRE._event("content_block_delta", index=7, delta=delta),
+        WIRE._event("content_block_stop", index=7),
+    ]
+
+
+async def test_a_turn_that_the_service_paused_goes_on_where_it_was(service):
+    before, after = WIRE.answer("Wait.", stop="paused")
+    service.will_stream(*before, *make_searching('{"query": "x"}'), *after)
+    service.will_answer("Found.")
+    reply = await service.ask([user("Go")])
+    assert (reply.text, reply.reason) == ("Found.", StopReason.DONE)
+    last = service.bodies[1]["messages"][-1]
+    assert last["role"] == "assistant"
+    assert last["content"][-1] == {**SEARCHING, "input": {"query": "x"}}
+
+
+async def test_a_search_of_the_service_that_was_cut_off_leaves_the_words(service):
+    before, after = WIRE.answer("Wait.", stop="length")
+    service.will_stream(*before, *make_searching('{"qu'), *after)
+    reply = await service.ask([user("Go")])
+    assert (reply.text, reply.reason) == ("Wait.", StopReason.TRUNCATED)

@@ -78,7 +78,7 @@ class AnthropicWire(Wire):
                 self._event("content_block_delta", index=index, delta=delta) for delta in deltas
             ]
             frames.append(self._event("content_block_stop", index=index))
-        reason = {"length": "max_tokens", "filtered": "refusal"}.get(
+        reason = {"length": "max_tokens", "filtered": "refusal", "paused": "pause_turn"}.get(
             stop, "tool_use" if calls else "end_turn"
         )
         delta = {"stop_reason": reason, "stop_sequence": None}

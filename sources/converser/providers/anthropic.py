@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 from ..canisters import AssistantCanister, Usage
 from ..contents import TextualContent
 from ..events import TextDelta, ThoughtDelta
-from ..turns import STOP_FILTERED, STOP_LENGTH, Call, Controls, TurnCompleted, TurnRequest
+from ..turns import (
+    STOP_FILTERED,
+    STOP_LENGTH,
+    STOP_PAUSED,
+    Call,
+    Controls,
+    TurnCompleted,
+    TurnRequest,
+)
 from .anthropic_dialect import translate_for_anthropic
 from .anthropic_messages import PROVIDER, AnthropicConversation, mark, mark_last, nativize_tool
 from .failures import Service, describe_place, find_key, import_sdk, is_since
@@ -35,6 +43,7 @@ _STOP_REASONS = {
     "max_tokens": STOP_LENGTH,
     "model_context_window_exceeded": STOP_LENGTH,
     "refusal": STOP_FILTERED,
+    "pause_turn": STOP_PAUSED,
 }
 _GROWING = {
     "text_delta": "text",
@@ -133,6 +142,16 @@ def _is_sound(block: Message) -> bool:
     return block["type"] != "thinking" or bool(block.get("signature"))
 
 
+def _fill(block: Message, written: str) -> list[Message]:
+    """A block with the input that was written for it; none where that was cut off."""
+    if not written:
+        return [block]
+    try:
+        return [{**block, "input": json.loads(written)}]
+    except ValueError:
+        return []
+
+
 @dataclass(slots=True)
 class _Answer:
     """An answer while it comes in, block by block."""
@@ -151,7 +170,7 @@ class _Answer:
                 self._model = event.message.model
                 self._count(event.message.usage)
             case "content_block_start":
-                self._blocks[event.index] = event.content_block.to_dict(mode="json")
+                self._blocks[event.index] = event.content_block.to_dict(mode="json", warnings=False)
                 self._arguments[event.index] = []
             case "content_block_delta":
                 return self._grow(event.index, event.delta)
@@ -204,7 +223,7 @@ class _Answer:
                 calls.append(Call(name=block["name"], arguments=arguments, identifier=block["id"]))
                 blocks.append({"type": "tool_use"})
             elif _is_sound(block):
-                blocks.append({**block, "input": json.loads(written)} if written else block)
+                blocks += _fill(block, written)
         texts = [block["text"] for block in blocks if block["type"] == "text"]
         native = any(block["type"] not in ("text", "tool_use") for block in blocks)
         canister = AssistantCanister(
