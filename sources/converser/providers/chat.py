@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Union, cast
+from typing import TYPE_CHECKING, Any, Union
 
 from ..canisters import Usage
 from ..events import TextDelta, ThoughtDelta
@@ -260,7 +260,7 @@ def _sum_up(usage: Any) -> Usage:
 def _read_text(content: Any) -> str:
     """The words of a delta, which some servers send as a list of parts."""
     if isinstance(content, list):
-        parts = cast("list[Any]", content)
+        parts: list[Any] = content  # pyright: ignore[reportUnknownVariableType]
         return "".join(str(part.get("text") or "") for part in parts if isinstance(part, dict))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
     return content or ""
 
