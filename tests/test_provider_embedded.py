@@ -35,6 +35,8 @@ from converser.outcomes import Outcome
 from converser.providers.constrained import (
     compose_arguments,
     drop_inventions,
+    find_borrowed,
+    list_open_words,
     read_object,
     repeats,
     simplify,
@@ -193,7 +195,7 @@ def test_a_conversation_becomes_messages_in_turns():
         ("assistant", '{"city": "Oslo"}'),
         ("user", "Result of weather: Error (timed-out): Too slow."),
         ("assistant", '{"tool": "answer"}'),
-        ("user", "Tell the user the result in a sentence. The user said: Weather?"),
+        ("user", "Tell the user what went wrong. The user said: Weather?"),
         ("assistant", "No idea."),
         ("user", "User: Thanks!"),
         ("assistant", '{"tool": "answer"}'),
@@ -333,9 +335,13 @@ def will_go_on(service, text):
 def will_choose(service, name, task=' tell the "weather"'):
     """Says what kind of task it is, and finds the names likely which begin so."""
     will_go_on(service, task)
+    will_weigh(service, {name[:4]: -0.2, "??": -2.0, "": -3.0})
+
+
+def will_weigh(service, weights):
+    """Finds these pieces of text likely to come next."""
     pieces = [
-        {"token": token, "logprob": logprob, "bytes": None}
-        for token, logprob in ((name[:4], -0.2), ("??", -2.0), ("", -3.0))
+        {"token": token, "logprob": logprob, "bytes": None} for token, logprob in weights.items()
     ]
     service.will_answer(
         {
@@ -343,7 +349,7 @@ def will_choose(service, name, task=' tell the "weather"'):
                 {
                     "index": 0,
                     "finish_reason": "length",
-                    "message": {"role": "assistant", "content": name},
+                    "message": {"role": "assistant", "content": pieces[0]["token"]},
                     "logprobs": {"content": [{**pieces[0], "top_logprobs": pieces}]},
                 }
             ],
@@ -396,6 +402,46 @@ async def test_the_parts_of_a_request_are_served_one_after_the_other(library, fi
     assert [text.rpartition("\n")[2] for text in asked] == [
         "Now only: Weather in Oslo?",
         "Now only: Weather in Rome?",
+    ]
+
+
+@pytest.mark.parametrize("city", ["Oslo", "Rome"])
+async def test_what_a_note_says_is_weighed_against_the_words_of_the_request(library, file, city):
+    service = library.service
+    will_choose(service, "weather")
+    will_say(service, {"city": "Oslo"})
+    will_weigh(service, {"Oslo": -1.0, city: -0.5})
+    will_say(service, "It rains.")
+    history = [supervisor("The user lives in Oslo."), user("Weather in Rome?")]
+    async with access_model("embedded", path=file) as model:
+        reply = await model.converse(history, ensembles=[make_weather()])
+    assert reply[1].arguments == {"city": city}
+    assert service.bodies[3]["messages"][-1]["content"] == '{"city": "'
+
+
+@pytest.mark.parametrize(
+    ("request_", "borrowed"),
+    [
+        ("What is here?", ["path", "repo"]),
+        ("What is in /srv?", ["repo"]),
+        ("What is in '/srv'", ["repo"]),
+        ("What is in /srv/x?", ["path", "repo"]),
+    ],
+)
+def test_a_value_is_borrowed_from_a_note_where_the_request_does_not_say_it(request_, borrowed):
+    arguments = {"path": "/srv", "repo": ".", "name": "x", "count": 3, "text": ""}
+    notes = "The repository is '.', and files are in /srv."
+    assert find_borrowed(arguments, request_, notes) == borrowed
+
+
+def test_words_that_a_note_or_another_argument_explains_are_no_values():
+    request = "Add a/b.txt and Notes to the project, notes"
+    assert list_open_words(request, "The Project is '.'.\n['a/b.txt', 'x']") == [
+        "Add",
+        "and",
+        "Notes",
+        "to",
+        "notes",
     ]
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import converser
 from tests.servers import third_party
 
-NOTE = "The project's folder is '.', and a git repository. Write paths as the user does: config/app.ini."
+NOTE = "The project is the git repository at '.'. Write paths as the user does."
 """What an application would tell its model of the place."""
 
 _LOG = [f"08:{minute:02} INFO pump {minute % 4 + 1} runs" for minute in range(1, 19)]

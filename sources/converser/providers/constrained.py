@@ -13,6 +13,9 @@ from ..canisters import Canister, InvocationCanister, UserCanister
 from ..immutables import EMPTY
 from ..invokers import Invoker
 
+_PATHS_AND_WORDS = re.compile(r"\w(?:[\w./~-]*\w)?")
+_COUNTS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_NUMERALS = {word: str(number) for number, word in enumerate((*_COUNTS, "eleven", "twelve"), 1)}
 _KEPT = ("type", "enum", "const", "required", "items", "anyOf", "oneOf", "properties")
 
 
@@ -76,8 +79,36 @@ def _has_ground(value: Any, words: str) -> bool:
         return False
     if isinstance(value, (bool, list, dict)):
         return True
-    known = re.findall(r"\w+", words.casefold())
+    known = {_NUMERALS.get(word, word) for word in re.findall(r"\w+", words.casefold())}
     return any(word in known for word in re.findall(r"\w+", str(value).casefold()))
+
+
+def find_borrowed(arguments: Mapping[str, Any], request: str, notes: str) -> list[str]:
+    """The arguments that stand in the notes of an application, and not in the request."""
+    return [
+        name
+        for name, value in arguments.items()
+        if isinstance(value, str) and value and not _says(request, value) and _says(notes, value)
+    ]
+
+
+def _says(text: str, value: str) -> bool:
+    """Whether a text has a value as a word of its own, which the end of a sentence is not."""
+    return re.search(rf"(?<![^\s'\"]){re.escape(value)}(?![^\s'\".,;:?!])", text) is not None
+
+
+def list_open_words(request: str, explained: str) -> list[str]:
+    """The words of a request that could be a value: those that neither a note nor another argument explains."""
+    known = {word.casefold() for word in _PATHS_AND_WORDS.findall(explained)}
+    words = dict.fromkeys(_PATHS_AND_WORDS.findall(request))
+    return [word for word in words if word.casefold() not in known]
+
+
+def begin_value(arguments: Mapping[str, Any], name: str) -> str:
+    """The arguments as they are written, to where the value of one begins, which is a text."""
+    before = {key: arguments[key] for key in list(arguments)[: list(arguments).index(name)]}
+    head = json.dumps({**before, name: ""}, ensure_ascii=False)
+    return head.removesuffix('"}')
 
 
 def repeats(canisters: Sequence[Canister], name: str, arguments: Mapping[str, Any]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
@@ -13,13 +13,22 @@ from typing import Any
 
 import anyio
 
-from ..canisters import Usage, UserCanister
+from ..canisters import SupervisorCanister, Usage, UserCanister
 from ..exceptions import ModelFailure
 from ..immutables import EMPTY
 from ..turns import Call, Capabilities, Controls, TurnCompleted, TurnItem, TurnRequest
 from .automatic import is_installed
 from .chat import ChatClient, ChatCompleted, ChatItem
-from .constrained import compose_arguments, drop_inventions, loosen, read_object, repeats
+from .constrained import (
+    begin_value,
+    compose_arguments,
+    drop_inventions,
+    find_borrowed,
+    list_open_words,
+    loosen,
+    read_object,
+    repeats,
+)
 from .guidance import Guide, count_served, read_question
 from .llama import LlamaServer
 from .openai import Message, compose_turn, nativize_canister
@@ -179,8 +188,19 @@ class _Turn:
         """A call that serves a request; None where none is needed, or it was made already."""
         guide, part = self._guide, "" if is_whole else request
         messages = guide.write_messages(self._canisters, self._invokers, part)
-        task = read_task(await self._go_on(write_task(request), TASK_TOKENS))
-        beginning = guide.begin_choice(task)
+        task = read_task(await self._go_on(write_task(request, guide.list_fields()), TASK_TOKENS))
+        names = (guide.answer, *(invoker.name for invoker in self._invokers))
+        ranks = await self._rank(messages, guide.begin_choice(task), names)
+        name = guide.prefer(request, ranks)
+        if name == guide.answer:
+            return None
+        longer = guide.write_choice(messages, name, self._canisters, part)
+        return await self._call(longer, name, request)
+
+    async def _rank(
+        self, messages: Sequence[Message], beginning: str, names: Iterable[str]
+    ) -> dict[str, float]:
+        """How likely the model goes on with each of some names."""
 
         async def weigh(path: str) -> Mapping[str, float]:
             pieces, usage = await self._client.weigh(
@@ -189,11 +209,7 @@ class _Turn:
             self.usage = self.usage + usage
             return pieces
 
-        names = (guide.answer, *(invoker.name for invoker in self._invokers))
-        name = guide.prefer(request, await rank_names(weigh, names, _RANKS_MAX))
-        if name == guide.answer:
-            return None
-        return await self._call(guide.write_choice(messages, name, self._canisters, part), name)
+        return await rank_names(weigh, names, _RANKS_MAX)
 
     async def _go_on(self, text: str, tokens_max: int) -> str:
         """How the model goes on with a text, to the end of the line."""
@@ -211,7 +227,9 @@ class _Turn:
         content = f"{last['content']}\n{_FORM}{json.dumps(schema, ensure_ascii=False)}"
         return self._ask([*before, {**last, "content": content}], schema)
 
-    async def _call(self, messages: Sequence[Message], name: str) -> ChatCompleted | None:
+    async def _call(
+        self, messages: Sequence[Message], name: str, request: str
+    ) -> ChatCompleted | None:
         """The call of a tool, or None where the model has made that call already."""
         invoker = self._guide.invokers[name]
         schema = compose_arguments(invoker)
@@ -221,6 +239,8 @@ class _Turn:
         else:
             completed = await self._write(messages, schema)
             written = read_object(completed.text)
+            if written is not None:
+                written = await self._reconsider(messages, written, request)
             arguments = completed.text if written is None else written
         if isinstance(arguments, Mapping):
             arguments = drop_inventions(arguments, invoker, self._list_words())
@@ -228,6 +248,21 @@ class _Turn:
                 return None
         call = Call(name=name, arguments=arguments)
         return replace(completed, text="", calls=(call,), stop_reason="tool-use")
+
+    async def _reconsider(
+        self, messages: Sequence[Message], arguments: dict[str, Any], request: str
+    ) -> dict[str, Any]:
+        """The arguments, where what an application's note says is held against the words of the request."""
+        notes = "\n".join(
+            each.text for each in self._canisters if isinstance(each, SupervisorCanister)
+        )
+        for name in find_borrowed(arguments, request, notes):
+            others = [str(value) for key, value in arguments.items() if key != name]
+            words = list_open_words(request, "\n".join((notes, *others)))
+            beginning = begin_value(arguments, name)
+            ranks = await self._rank(messages, beginning, (arguments[name], *words))
+            arguments = {**arguments, name: max(ranks, key=lambda word: ranks[word])}
+        return arguments
 
     def _list_words(self) -> str:
         return "\n".join(each.text for each in self._canisters if isinstance(each, UserCanister))

@@ -37,7 +37,9 @@ from .translations import Message
 TOOLS_MAX = 40
 """Tools that the model is shown; of more, those that the search finds for the user's words."""
 _LINE_MAX = 110
-_WORDS_WEIGHT = 0.5
+_ABOUT_MAX = 400
+_NAMES_MAX = 6
+_WORDS_WEIGHT = 0.2
 _FILES = re.compile(r"'[^']*'|\"[^\"]*\"|[\w.~-]*/[\w./-]+|\b[\w-]+\.[a-z]{1,4}\b")
 """Names of files, and what is quoted: of their words only that there is a file matters."""
 _ANSWER = "answer"
@@ -104,6 +106,11 @@ class Guide:
         found = search_tools([self._index], read_question(canisters), TOOLS_MAX - len(used))
         wanted = set(list(dict.fromkeys((*used, *found, *self.invokers)))[:TOOLS_MAX])
         return [invoker for name, invoker in self.invokers.items() if name in wanted]
+
+    def list_fields(self) -> list[str]:
+        """What the tools are about, as far as the names of their ensembles tell."""
+        groups = (each.ensemble for each in self.invokers.values())
+        return list(dict.fromkeys(group.name for group in groups if group is not None))
 
     def write_messages(
         self, canisters: Iterable[Canister], invokers: Iterable[Invoker], part: str = ""
@@ -199,22 +206,24 @@ class _State:
 
 
 def summarize_tool(invoker: Invoker) -> str:
-    """A line for a list to choose from: the name, what must be given, and the first words of the description."""
-    line = _take_sentence(invoker.description)
-    if len(line) > _LINE_MAX:
-        line = f"{line[:_LINE_MAX].rpartition(' ')[0]}…"
-    required = ", ".join(map(str, invoker.arguments_schema.get("required", ())))
-    return f"- {invoker.name}({required}): {line}"
+    """A line for a list to choose from: the name, what can be given, and the first words of the description."""
+    line = _shorten(_take_sentence(invoker.description), _LINE_MAX)
+    required = invoker.arguments_schema.get("required", ())
+    names = [name if name in required else f"{name}?" for name in get_properties(invoker)]
+    return f"- {invoker.name}({', '.join(names[:_NAMES_MAX])}): {line}"
 
 
 def describe_parameters(invoker: Invoker) -> str:
-    """What the arguments of a tool are: names, types, and what is said of them."""
+    """What a tool does, and what its arguments are: names, types, and what is said of them."""
     required = invoker.arguments_schema.get("required", ())
     parameters = [
         _describe_parameter(name, detail, optional=name not in required)
         for name, detail in get_properties(invoker).items()
     ]
-    return f"Parameters of {invoker.name}: {'; '.join(parameters) or 'none'}"
+    about = _shorten(" ".join(invoker.description.split()), _ABOUT_MAX)
+    return (
+        f"{invoker.name}: {about}\nParameters of {invoker.name}: {'; '.join(parameters) or 'none'}"
+    )
 
 
 def _describe_parameter(name: str, detail: Any, *, optional: bool) -> str:
@@ -223,6 +232,10 @@ def _describe_parameter(name: str, detail: Any, *, optional: bool) -> str:
     words = _take_sentence(str(facts.get("description", "")))
     note = f" ({words})" if words else ""
     return f"{name}{'?' if optional else ''}: {kind}{note}"
+
+
+def _shorten(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most].rpartition(' ')[0]}…"
 
 
 def _take_sentence(text: str) -> str:

@@ -9,6 +9,7 @@ Both are texts that go on, with examples of other trades, since that is what a s
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 _TASK = """\
 Say in a few plain words what has to be done for the user: a verb and what kind of thing it is about, without names or \
@@ -52,9 +53,11 @@ TASK_TOKENS = 16
 PARTS_TOKENS = 120
 
 
-def write_task(request: str) -> str:
-    """The text that goes on with the kind of task that a request is."""
-    return f"{_TASK}{_flatten(request)} =>"
+def write_task(request: str, fields: Iterable[str]) -> str:
+    """The text that goes on with the kind of task that a request is, in the fields of some tools."""
+    named = ", ".join(dict.fromkeys(map(_flatten, fields)))
+    context = f"\nWith tools for {named}:\n" if named else ""
+    return f"{_TASK}{context}{_flatten(request)} =>"
 
 
 def read_task(text: str) -> str:
