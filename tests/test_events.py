@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 
@@ -103,6 +104,26 @@ async def test_a_raising_observer_harms_nothing_and_is_logged_once(caplog):
     assert reply.text == "A long answer."
     assert len(caplog.records) == 1
     assert "observer's own mistake" in caplog.text
+
+
+async def test_an_observer_whose_own_work_was_cancelled_harms_nothing(caplog):
+    seen = []
+
+    async def listen(event):
+        seen.append(event)
+        raise asyncio.CancelledError
+
+    def hear(event):
+        seen.append(event)
+        raise asyncio.CancelledError
+
+    for observer in (listen, hear):
+        seen.clear()
+        with caplog.at_level(logging.WARNING, "converser"):
+            reply = await converse(ScriptedModel(["Hi."]), events=observer)
+        assert reply.text == "Hi."
+        assert seen[-1] == ReplyCompleted(reply=reply)
+    assert "the conversation goes on" in caplog.text
 
 
 async def test_a_slow_plain_observer_is_pointed_out(caplog):

@@ -8,6 +8,8 @@ import asyncio
 import anyio
 import pytest
 
+from converser.canisters import user
+from converser.codec import dump_canister, load_canister
 from converser.contents import TextualContent
 from converser.ensembles import Ensemble, EnsembleConfiguration
 from converser.exceptions import (
@@ -21,7 +23,7 @@ from converser.models import Model
 from converser.outcomes import Outcome
 from converser.replies import Limits, StopReason
 from converser.testing import ScriptedModel
-from converser.turns import Call
+from converser.turns import Call, Transcript
 from tests.conversations import (
     INTEGER_SCHEMA,
     SpokenProvider,
@@ -72,6 +74,26 @@ async def test_a_failing_tool_becomes_a_result_and_the_conversation_goes_on(
     assert reply.reason is StopReason.DONE
 
 
+async def test_a_tool_that_cancels_itself_takes_no_other_call_along():
+    given_up = anyio.Event()
+
+    async def give_up(_):
+        given_up.set()
+        raise asyncio.CancelledError
+
+    async def outlast(_):
+        await given_up.wait()
+        await anyio.wait_all_tasks_blocked()
+        return "still here"
+
+    model = ScriptedModel([[("outlast", {}), ("give_up", {})], "I see."])
+    ensemble = make_ensemble(give_up=give_up, outlast=outlast)
+    reply = await converse(model, ensembles=[ensemble])
+    outlasted, cancelled = results_of(reply)
+    assert outlasted.text == "still here"
+    assert cancelled.outcome is Outcome.CANCELLED
+
+
 async def test_what_a_failing_tool_had_to_say_is_kept():
     contents = (TextualContent(text="Disk full"),)
 
@@ -118,6 +140,19 @@ async def test_arguments_that_are_no_json_object_are_invalid_and_kept(text):
     assert "Give one JSON object" in result.error
     assert reply[1].arguments == {}
     assert reply[1].extras == {"malformed_arguments": text}
+
+
+@pytest.mark.parametrize(
+    "arguments", ['{"n": 1e999}', '{"n": %s}' % ("[" * 900 + "]" * 900), {"n": float("inf")}]
+)
+async def test_arguments_that_nobody_could_store_or_send_back_are_invalid(arguments):
+    transcript = Transcript([user("Go")])
+    model = ScriptedModel([[("echo", arguments)], "Sorry."])
+    reply = await converse(model, transcript, ensembles=[make_ensemble(echo=echo)])
+    (result,) = results_of(reply)
+    assert result.outcome is Outcome.INVALID
+    assert "The arguments are unusable" in result.error
+    assert [load_canister(dump_canister(canister)) for canister in transcript] == list(transcript)
 
 
 @pytest.mark.parametrize(("text", "expected"), [("", ""), (" ", ""), ('{"text": "hi"}', "hi")])

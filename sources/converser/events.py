@@ -14,6 +14,7 @@ import anyio
 from anyio.abc import ObjectReceiveStream
 
 from .canisters import AssistantCanister, InvocationCanister, ResultCanister
+from .tasks import is_cancelled
 
 if TYPE_CHECKING:
     from .replies import Reply
@@ -159,6 +160,7 @@ Announce = Callable[[Event], None]
 _BACKLOG = 10_000
 _GRACE = 1.0
 _SLOW = 0.1
+_RAISED = "An observer of events raised; the conversation goes on."
 
 
 class _Guard:
@@ -167,7 +169,7 @@ class _Guard:
     def __init__(self) -> None:
         self._told: set[str] = set()
 
-    def tell(self, message: str, failure: Exception | None = None) -> None:
+    def tell(self, message: str, failure: BaseException | None = None) -> None:
         if message not in self._told:
             self._told.add(message)
             _logger.warning("%s This is said once.", message, exc_info=failure)
@@ -200,8 +202,8 @@ def _guard_call(observer: Announce) -> Announce:
         begun = time.perf_counter()
         try:
             returned = call(event)
-        except Exception as failure:
-            guard.tell("An observer of events raised; the conversation goes on.", failure)
+        except (Exception, anyio.get_cancelled_exc_class()) as failure:
+            guard.tell(_RAISED, failure)
         else:
             if inspect.iscoroutine(returned):
                 returned.close()
@@ -251,4 +253,8 @@ async def _feed(
             try:
                 await observer(event)
             except Exception as failure:
-                guard.tell("An observer of events raised; the conversation goes on.", failure)
+                guard.tell(_RAISED, failure)
+            except anyio.get_cancelled_exc_class() as failure:
+                if is_cancelled():
+                    raise
+                guard.tell(_RAISED, failure)

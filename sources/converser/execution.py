@@ -24,6 +24,7 @@ from .exceptions import ArgumentsInvalidity, ToolExecutionFailure
 from .invokers import Context, InvocationResult, Invoker, describe_failure
 from .outcomes import Outcome
 from .policies import ApprovalRequest, Gate, Verdict
+from .tasks import is_cancelled
 
 _REPEATS = 3
 
@@ -94,6 +95,10 @@ class Executor:
             )
         except Exception as failure:
             return run.fail(Outcome.TOOL_ERROR, describe_failure(failure))
+        except anyio.get_cancelled_exc_class():
+            if is_cancelled():
+                raise
+            return run.abandon()  # The tool gave itself up, and must not take the others along.
 
     async def _perform(self, run: _Run) -> ResultCanister:
         """Checks, asks the gate, waits for a free place, and calls the tool."""

@@ -233,7 +233,8 @@ class Loop:
     def _admit(self, call: Call, faults: dict[str, Fault], cut_off: str) -> InvocationCanister:
         """Makes a canister of a call, under an identifier that no other has in this conversation."""
         arguments, error = interpret_arguments(call.arguments)
-        extras = {"malformed_arguments": call.arguments} if error else EMPTY
+        malformed = bool(error) and isinstance(call.arguments, str)
+        extras = {"malformed_arguments": call.arguments} if malformed else EMPTY
         identifier = call.identifier
         if not identifier or identifier in self._identifiers:
             identifier = uuid.uuid4().hex

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts a task that belongs to nobody's task group, on asyncio and on trio."""
+"""Starts a task that belongs to nobody's task group, and tells whether one is cancelled, on asyncio and on trio."""
 
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Coroutine
 from typing import Any
+
+import anyio
 
 _running: set[asyncio.Task[None]] = set()
 
@@ -20,6 +23,11 @@ def spawn(work: Callable[[], Coroutine[Any, Any, None]], name: str) -> None:
     task = loop.create_task(work(), name=name)
     _running.add(task)  # the loop itself holds tasks weakly
     task.add_done_callback(_running.discard)
+
+
+def is_cancelled() -> bool:
+    """Whether this task is really cancelled; foreign code may raise a cancellation of its own."""
+    return anyio.current_effective_deadline() == -math.inf
 
 
 def _spawn_on_trio(work: Callable[[], Coroutine[Any, Any, None]], name: str) -> None:

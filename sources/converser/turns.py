@@ -6,12 +6,13 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn, Protocol, Union, overload
+from typing import Any, NoReturn, Protocol, Union, cast, overload
 
 from .canisters import AssistantCanister, Canister
 from .events import TextDelta, ThoughtDelta
 from .immutables import EMPTY, FrozenDictionary, freeze
 from .invokers import Invoker
+from .schemas.plain import copy_plain, is_plain
 
 STOP_LENGTH = "length"
 """The `stop_reason` of an answer that was cut off at a limit on tokens."""
@@ -191,7 +192,11 @@ def interpret_arguments(arguments: object) -> tuple[Mapping[str, Any], str]:
             arguments = json.loads(arguments, parse_constant=_refuse_constant)
         except (ValueError, RecursionError) as failure:
             return EMPTY, f"The arguments are not valid JSON: {failure}. Give one JSON object."
-    if isinstance(arguments, Mapping):
-        return arguments, ""  # pyright: ignore[reportUnknownVariableType]
-    kind = type(arguments).__name__
-    return EMPTY, f"The arguments are not a JSON object, but a {kind}. Give one JSON object."
+    if not isinstance(arguments, Mapping):
+        kind = type(arguments).__name__
+        return EMPTY, f"The arguments are not a JSON object, but a {kind}. Give one JSON object."
+    mapping = cast("Mapping[str, Any]", arguments)
+    try:
+        return mapping if is_plain(mapping) else copy_plain(mapping), ""
+    except ValueError as failure:  # Nobody could store it, or send it back to the model.
+        return EMPTY, f"The arguments are unusable: {failure}. Give one JSON object."
