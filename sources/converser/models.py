@@ -50,7 +50,7 @@ class Model:
         return self._provider.name
 
     async def close(self) -> None:
-        """Lets go of connections and memory; `async with model:` does it by itself."""
+        """Lets go of connections and memory until the next use; `async with model:` does it by itself."""
         await self._provider.close()
 
     async def __aenter__(self) -> Self:

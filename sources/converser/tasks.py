@@ -13,6 +13,16 @@ import anyio
 _running: set[asyncio.Task[None]] = set()
 
 
+def find_loop() -> Any:
+    """What stands for the event loop that runs now."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        import trio
+
+        return trio.lowlevel.current_trio_token()
+
+
 def spawn(work: Callable[[], Coroutine[Any, Any, None]], name: str) -> None:
     """Runs `work`, which must not raise, beside everything else; the loop's end cancels it."""
     try:

@@ -11,13 +11,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 @dataclass
 class Answer:
-    """One answer; a `broken` one promises more than it sends."""
+    """One answer; a `broken` one promises more than it sends, one that `lasts` leaves the connection open."""
 
     body: bytes
     status: int = 200
     kind: str = "text/event-stream"
     headers: dict = field(default_factory=dict)
     broken: bool = False
+    lasts: bool = False
     stalls: bool = False
 
 
@@ -79,14 +80,14 @@ def _make_handler(service):
             self._give(Answer(json.dumps(service.listing).encode(), kind="application/json"))
 
         def _give(self, answer):
-            self.close_connection = True
+            self.close_connection = not answer.lasts
             self.send_response(answer.status)
             self.send_header("Content-Type", answer.kind)
             for key, value in answer.headers.items():
                 self.send_header(key, value)
             missing = 100_000 if answer.broken else 0
             self.send_header("Content-Length", str(len(answer.body) + missing))
-            self.send_header("Connection", "close")
+            self.send_header("Connection", "keep-alive" if answer.lasts else "close")
             self.end_headers()
             self.wfile.write(answer.body)
             while answer.stalls and not service.disconnected.wait(0.01):

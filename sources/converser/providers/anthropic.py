@@ -23,6 +23,7 @@ from ..turns import (
 )
 from .anthropic_dialect import translate_for_anthropic
 from .anthropic_messages import PROVIDER, AnthropicConversation, mark, mark_last, nativize_tool
+from .clients import Clients
 from .failures import Service, describe_place, find_key, import_sdk, is_since
 from .streaming import Stream, StreamingProvider, join
 from .translations import Message
@@ -73,10 +74,11 @@ class AnthropicProvider(StreamingProvider[AnthropicConversation]):
         )
         sdk = import_sdk("anthropic", "anthropic")
         key = find_key(self.name, key, base_url, KEY_VARIABLE)
-        self._client = sdk.AsyncAnthropic(
-            api_key=key or "none", base_url=base_url, max_retries=retries
+        options = {"api_key": key or "none", "base_url": base_url, "max_retries": retries}
+        self._clients = Clients(
+            lambda: sdk.AsyncAnthropic(**options), lambda client: client.close()
         )
-        place = describe_place(str(self._client.base_url))
+        place = describe_place(str(self._clients.first.base_url))
         self._service = Service(name=self.name, place=place, key_variable=KEY_VARIABLE, sdk=sdk)
 
     def holds(self, schema: Mapping[str, Any], *, tools: bool) -> bool:
@@ -99,14 +101,16 @@ class AnthropicProvider(StreamingProvider[AnthropicConversation]):
         return {key: value for key, value in native.items() if value not in (None, [])}
 
     async def _open(self, native: dict[str, Any]) -> Stream:
-        stream: Stream = await self._client.messages.create(**native)
+        client = await self._clients.get()
+        stream: Stream = await client.messages.create(**native)
         return stream
 
     def _expect(self, request: TurnRequest) -> _Answer:
         return _Answer(self._model)
 
     async def _list_models(self) -> list[str]:
-        listing = await self._client.models.list(limit=100)
+        client = await self._clients.get()
+        listing = await client.models.list(limit=100)
         return [entry.id for entry in listing.data]
 
 

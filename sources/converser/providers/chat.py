@@ -13,6 +13,7 @@ from ..canisters import Usage
 from ..events import TextDelta, ThoughtDelta
 from ..immutables import EMPTY
 from ..turns import STOP_FILTERED, STOP_LENGTH, Call, Controls
+from .clients import Clients
 from .failures import Service, describe_place, find_key, import_sdk
 
 if TYPE_CHECKING:
@@ -52,14 +53,15 @@ ChatItem = Union[TextDelta, ThoughtDelta, ChatCompleted]
 
 def connect(
     name: str, *, base_url: str | None, key: str | None, retries: int
-) -> tuple[Any, Service]:
-    """A client of the SDK, and how messages call the other end; the key is looked for here."""
+) -> tuple[Clients, Service]:
+    """The clients of the SDK, and how messages call the other end; the key is looked for here."""
     sdk = import_sdk("openai", "openai")
     key = find_key(name, key, base_url, KEY_VARIABLE, hint=_HINT)
     # Servers of one's own mostly want no key, but the SDK does.
-    client = sdk.AsyncOpenAI(api_key=key or "none", base_url=base_url, max_retries=retries)
-    place = describe_place(str(client.base_url))
-    return client, Service(name=name, place=place, key_variable=KEY_VARIABLE, sdk=sdk)
+    options = {"api_key": key or "none", "base_url": base_url, "max_retries": retries}
+    clients = Clients(lambda: sdk.AsyncOpenAI(**options), lambda client: client.close())
+    place = describe_place(str(clients.first.base_url))
+    return clients, Service(name=name, place=place, key_variable=KEY_VARIABLE, sdk=sdk)
 
 
 class ChatClient:
@@ -69,11 +71,11 @@ class ChatClient:
         self, name: str, *, base_url: str | None = None, key: str | None = None, retries: int = 2
     ) -> None:
         self.is_compatible = bool(base_url or os.environ.get(URL_VARIABLE))
-        self._client, self._service = connect(name, base_url=base_url, key=key, retries=retries)
+        self._clients, self._service = connect(name, base_url=base_url, key=key, retries=retries)
 
     async def close(self) -> None:
         """Closes the connections."""
-        await self._client.close()
+        await self._clients.close()
 
     async def stream(
         self,
@@ -90,7 +92,8 @@ class ChatClient:
             request["tools"] = tools
         stream: Any = None
         try:
-            stream = await self._client.chat.completions.create(
+            client = await self._clients.get()
+            stream = await client.chat.completions.create(
                 model=model,
                 messages=messages,
                 stream=True,
@@ -111,7 +114,8 @@ class ChatClient:
     async def complete(self, model: str, prompt: str, **options: Any) -> tuple[str, Usage]:
         """How a plain text goes on."""
         try:
-            answer = await self._client.completions.create(model=model, prompt=prompt, **options)
+            client = await self._clients.get()
+            answer = await client.completions.create(model=model, prompt=prompt, **options)
         except Exception as failure:
             await self._service.fail(failure, model, self._list_models, begun=False)
         return answer.choices[0].text, _sum_up(answer.usage)
@@ -121,7 +125,8 @@ class ChatClient:
     ) -> tuple[dict[str, float], Usage]:
         """The likely next pieces of an answer that begins so, with the logarithms of their probabilities."""
         try:
-            answer = await self._client.chat.completions.create(
+            client = await self._clients.get()
+            answer = await client.chat.completions.create(
                 model=model,
                 messages=[*messages, {"role": "assistant", "content": beginning}],
                 max_tokens=1,
@@ -146,7 +151,8 @@ class ChatClient:
         return {key: value for key, value in native.items() if value is not None}
 
     async def _list_models(self) -> list[str]:
-        listing = await self._client.models.list()
+        client = await self._clients.get()
+        listing = await client.models.list()
         return [entry.id for entry in listing.data]
 
 

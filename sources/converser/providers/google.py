@@ -14,6 +14,7 @@ from ..contents import TextualContent
 from ..events import TextDelta, ThoughtDelta
 from ..exceptions import ModelFailure
 from ..turns import STOP_FILTERED, STOP_LENGTH, Call, Controls, TurnCompleted, TurnRequest
+from .clients import Clients
 from .failures import (
     CANNOT_BE_REACHED,
     TRY_AGAIN,
@@ -68,7 +69,10 @@ class GoogleProvider(StreamingProvider[GoogleConversation]):
         key = find_key(self.name, key, base_url, *_KEY_VARIABLES)
         retry = {"attempts": retries + 1, "initial_delay": _RETRY_DELAY}
         options: dict[str, Any] = {"base_url": base_url or _PLACE, "retry_options": retry}
-        self._client = sdk.Client(vertexai=False, api_key=key or "none", http_options=options)
+        self._clients = Clients(
+            lambda: sdk.Client(vertexai=False, api_key=key or "none", http_options=options),
+            lambda client: client.aio.aclose(),
+        )
         self._errors = import_sdk("google.genai.errors", "google")
         place = describe_place(base_url or _PLACE)
         self._service = Service(name=self.name, place=place, key_variable=KEY_VARIABLE, sdk=sdk)
@@ -76,10 +80,6 @@ class GoogleProvider(StreamingProvider[GoogleConversation]):
     def holds(self, schema: Mapping[str, Any], *, tools: bool) -> bool:
         """Whether the service holds an answer to this schema: older models do not beside tools."""
         return super().holds(schema, tools=tools) and (not tools or is_recent(self._model))
-
-    async def close(self) -> None:
-        """Closes the connections."""
-        await self._client.aio.aclose()
 
     def _compose(self, request: TurnRequest) -> dict[str, Any]:
         conversation = self._translate(request)
@@ -97,7 +97,8 @@ class GoogleProvider(StreamingProvider[GoogleConversation]):
         return {"model": self._model, "contents": conversation.contents, "config": config}
 
     async def _open(self, native: dict[str, Any]) -> Stream:
-        return aclosing(await self._client.aio.models.generate_content_stream(**native))
+        client = await self._clients.get()
+        return aclosing(await client.aio.models.generate_content_stream(**native))
 
     def _expect(self, request: TurnRequest) -> _Answer:
         return _Answer(self._service, self._model)
@@ -136,7 +137,8 @@ class GoogleProvider(StreamingProvider[GoogleConversation]):
         raise ModelFailure(f"{who} answered with an error: {words}.", remedy=remedy) from failure
 
     async def _list_models(self) -> list[str]:
-        pager = await self._client.aio.models.list(config={"page_size": 1000})
+        client = await self._clients.get()
+        pager = await client.aio.models.list(config={"page_size": 1000})
         return [str(entry.name).removeprefix("models/") for entry in pager.page]
 
 

@@ -61,7 +61,7 @@ class ResponsesProvider(StreamingProvider[ResponsesConversation]):
             nativize=nativize_tool,
             deferral=is_since(model, _GENERATION, _DEFERS_SINCE),
         )
-        self._client, self._service = connect(
+        self._clients, self._service = connect(
             self.name, base_url=base_url, key=key, retries=retries
         )
 
@@ -90,14 +90,16 @@ class ResponsesProvider(StreamingProvider[ResponsesConversation]):
         return [nativize_search(tool) if tool["name"] == request.search else tool for tool in tools]
 
     async def _open(self, native: dict[str, Any]) -> Stream:
-        stream: Stream = await self._client.responses.create(**native)
+        client = await self._clients.get()
+        stream: Stream = await client.responses.create(**native)
         return stream
 
     def _expect(self, request: TurnRequest) -> _Answer:
         return _Answer(self._service, self._model, request.search)
 
     async def _list_models(self) -> list[str]:
-        listing = await self._client.models.list()
+        client = await self._clients.get()
+        listing = await client.models.list()
         return [entry.id for entry in listing.data]
 
 

@@ -15,6 +15,7 @@ from ..events import TextDelta, ThoughtDelta
 from ..immutables import EMPTY
 from ..invokers import Invoker
 from ..turns import Capabilities, Concession, TurnCompleted, TurnItem, TurnRequest
+from .clients import Clients
 from .failures import Service
 from .translations import Conversation, Definitions, Message, Reveals, Translations
 
@@ -132,7 +133,7 @@ class StreamingProvider(ABC, Generic[_C]):
         self._label = label
         self._model = model
         self._service: Service
-        self._client: Any
+        self._clients: Clients
         self._translations = Translations(create)
         self._definitions = Definitions(nativize)
         self._concessions = Concessions(deferral=deferral)
@@ -154,7 +155,7 @@ class StreamingProvider(ABC, Generic[_C]):
 
     async def close(self) -> None:
         """Closes the connections."""
-        await self._client.close()
+        await self._clients.close()
 
     async def stream_turn(self, request: TurnRequest) -> AsyncGenerator[TurnItem, None]:
         """One answer; calls are given only after the service has said why the model stopped."""

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The clients of an SDK, one for each event loop, since connections of one loop are dead in another."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+from ..tasks import find_loop
+
+
+class Clients:
+    """Gives the client of the running loop, and makes it at need: after `close`, and in another loop.
+
+    Programs run one loop after another, with `asyncio.run` for each question or a portal for each job.
+    """
+
+    def __init__(
+        self, create: Callable[[], Any], close: Callable[[Any], Awaitable[object]]
+    ) -> None:
+        self._create = create
+        self._close = close
+        self._clients: dict[Any, Any] = {}
+        self.first: Any = create()
+        """The one that the first loop will get; it is made at once, so that mistakes show early."""
+        self._spares = [self.first]
+
+    async def get(self) -> Any:
+        """The client of this loop."""
+        loop = find_loop()
+        if loop not in self._clients:
+            self._clients[loop] = self._spares.pop() if self._spares else self._create()
+            await self._bury()
+        return self._clients[loop]
+
+    async def close(self) -> None:
+        """Closes the connections of this loop, and forgets those of loops that have ended."""
+        if (client := self._clients.pop(find_loop(), None)) is not None:
+            await self._close(client)
+        await self._bury()
+
+    async def _bury(self) -> None:
+        """Closes clients whose loop has ended, lest the SDK try it later; their connections are dead."""
+        for loop in [loop for loop in self._clients if getattr(loop, "is_closed", bool)()]:
+            with suppress(Exception):
+                await self._close(self._clients.pop(loop))

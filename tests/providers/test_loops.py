@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A model outlives an event loop, and a portal: each of them gets connections of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from dataclasses import replace
+
+import pytest
+
+from converser.blocking import open_portal
+from converser.canisters import user
+from tests.conversations import converse
+from tests.providers.scenes import WIRES, Stage
+
+
+@pytest.fixture(params=WIRES.values(), ids=WIRES)
+def stage(request):
+    """A service whose connections stay open, as those of real ones do."""
+    with Stage(request.param) as stage:
+        for text in ("One.", "Two.", "Three."):
+            stage.will_answer(text)
+        stage.answers = [replace(answer, lasts=True) for answer in stage.answers]
+        yield stage
+
+
+def ask_in_three_loops(stage):
+    model = stage.wire.access(stage, retries=0)
+    texts = [asyncio.run(converse(model)).text for _ in range(2)]
+
+    async def end():
+        async with model:
+            return await converse(model)
+
+    return [*texts, asyncio.run(end()).text]
+
+
+@pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_model_can_be_used_in_one_loop_after_another(stage):
+    assert ask_in_three_loops(stage) == ["One.", "Two.", "Three."]
+    gc.collect()  # A loop that ends with connections open is warned of, here and now.
+
+
+def test_a_model_that_was_closed_with_a_portal_can_be_used_again(stage):
+    model = stage.wire.access(stage, retries=0)
+    texts = []
+    for _ in range(3):
+        with open_portal() as portal:
+            texts.append(portal.converse(model, [user("Go")]).text)
+    assert texts == ["One.", "Two.", "Three."]
