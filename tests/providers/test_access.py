@@ -3,6 +3,11 @@
 
 from __future__ import annotations
 
+import socket
+import threading
+import time
+import traceback
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -116,6 +121,92 @@ def test_only_a_server_that_answers_like_one_counts(service):
         assert list_local_models(service.url) is None
     service.close()
     assert list_local_models(service.url) is None
+
+
+@pytest.fixture
+def listener():
+    """A function that has something answer at a port, and goes on with it; gives the address."""
+    with ExitStack() as stack:
+
+        def listen(answer, drip=b""):
+            server = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+            thread = threading.Thread(target=_answer, args=(server, answer, drip))
+            thread.start()
+            stack.callback(thread.join, 10)
+            return f"http://127.0.0.1:{server.getsockname()[1]}/v1"
+
+        yield listen
+
+
+def _answer(server, answer, drip):
+    connection, _ = server.accept()
+    with connection, suppress(OSError):
+        connection.recv(10_000)
+        connection.sendall(answer)
+        while drip:
+            connection.sendall(drip)
+            threading.Event().wait(0.05)
+
+
+_HEAD = b"HTTP/1.1 200 OK\r\n"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"SSH-2.0-OpenSSH_9.9\r\n",
+        _HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+        _HEAD + b"\r\n" + b"[" * 100_000,
+    ],
+    ids=["no-http", "broken", "deep"],
+)
+def test_whatever_answers_at_a_usual_port_is_passed_over(listener, answer):
+    assert list_local_models(listener(answer)) is None
+
+
+def test_a_server_that_never_ends_its_listing_is_not_waited_for(listener):
+    begun = time.monotonic()
+    assert list_local_models(listener(_HEAD + b"\r\n", drip=b" ")) is None
+    assert time.monotonic() - begun < 5
+
+
+def test_auto_passes_over_a_key_that_is_not_set_and_says_so(service, configure, monkeypatch):
+    monkeypatch.delenv("WORK_KEY", raising=False)
+    text = '[provider.anthropic]\nkey = "env:WORK_KEY"\n'
+    configuration = configure(f'{text}[provider.ollama]\nbase_url = "{service.url}"\n')
+    model = access_model("auto", configuration=configuration, report=lambda _: None)
+    assert model.name == "ollama:qwen3:8b"
+    assert "WORK_KEY is not set" in model.reason
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "openai", "google", "ollama"])
+@pytest.mark.parametrize(
+    "url", ["localhost:1234/v1", "http://", "http://h:port", "http://h:99999", "ftp://h", ""]
+)
+def test_what_is_no_address_is_refused_at_once(provider, url):
+    with pytest.raises(ModelFailure, match=r"base_url.*not an address.*http://HOST"):
+        access_model(f"{provider}:m", base_url=url)
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "openai", "google"])
+@pytest.mark.parametrize("key", ["sk-\u2026SECRET", "sk-\nSECRET"])
+def test_a_key_that_cannot_be_sent_is_refused_and_not_shown(provider, key):
+    with pytest.raises(ModelFailure, match="characters that no key has") as caught:
+        access_model(f"{provider}:m", key=key)
+    assert "SECRET" not in "".join(traceback.format_exception(caught.value))
+
+
+async def test_white_space_round_a_key_is_not_part_of_it(service):
+    service.will_answer("Hello.")
+    async with access_model("openai:m", base_url=service.url, key=" sk-mine\n") as model:
+        await converse(model)
+    assert service.requests[0][1]["authorization"] == "Bearer sk-mine"
+
+
+def test_an_option_of_the_wrong_kind_is_told(configure):
+    configuration = configure('[provider.openai]\nkey = "k"\nretries = "3"\n')
+    with pytest.raises(ModelFailure, match=r"cannot be made.*integer.*options.*retries"):
+        access_model("openai:m", configuration=configuration)
 
 
 async def test_auto_finds_a_real_server_reports_it_and_converses(service, configure):

@@ -33,6 +33,7 @@ from tests.providers.scenes import (
     demand,
     make_clock,
 )
+from tests.providers.service import Answer
 from tests.providers.wires import SIGNATURE, THOUGHT
 
 pytestmark = pytest.mark.anyio
@@ -227,6 +228,23 @@ async def test_a_server_that_is_not_there_is_named_with_the_remedy(wire, service
     with pytest.raises(ModelFailure, match=r"127\.0\.0\.1.*cannot be reached.*base_url"):
         async with wire.access(service, retries=0) as model:
             await converse(model)
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>Welcome!</html>\n"])
+async def test_another_server_at_the_address_is_suspected(wire, service, body):
+    service.answers.append(Answer(body, kind="text/html"))
+    with pytest.raises(ModelFailure, match=r"broke off.*(check base_url|<html>Welcome)"):
+        await ask(wire, service)
+
+
+async def test_a_page_in_the_place_of_an_error_is_cut_short(wire, service):
+    page = f"<html>{'long ' * 1000}</html>".encode()
+    headers = {"retry-after-ms": "1", "retry-after": "0"}
+    service.answers += [Answer(page, status=502, kind="text/html", headers=headers)]
+    async with wire.access(service, retries=0) as model:
+        with pytest.raises(ModelFailure, match="answered with an error") as caught:
+            await converse(model)
+    assert len(str(caught.value)) < 1000
 
 
 @pytest.mark.parametrize("how", ["truncated", "malformed", "disconnected"])

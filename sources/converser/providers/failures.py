@@ -15,6 +15,8 @@ from ..ensembles import suggest_name
 from ..exceptions import ModelFailure
 
 TRY_AGAIN = "Nothing of it was used: try again."
+_NO_SUCH_SERVICE = "If it stays so, check base_url: what answers there may be another service."
+_WORDS_MAX = 500
 _SECRETIVE = ("AuthenticationError", "PermissionDeniedError")
 
 SuggestModel = Callable[[], Awaitable[list[str]]]
@@ -53,7 +55,7 @@ class Service:
         if isinstance(failure, self.sdk.APIStatusError):
             status: int = getattr(failure, "status_code", 500)
             remedy = "" if 400 <= status < 500 else TRY_AGAIN
-            words = f"{self.who} answered with an error: {failure}"
+            words = f"{self.who} answered with an error: {shorten(str(failure))}"
             raise ModelFailure(words, remedy=remedy) from failure
         self.break_off(failure)
 
@@ -77,12 +79,12 @@ class Service:
             remedy="Give it a user canister.",
         )
 
-    def break_off(self, failure: Exception | None = None) -> NoReturn:
-        """Raises that an answer did not come to its end."""
-        cause = "." if failure is None else f": {type(failure).__name__}: {failure}"
+    def break_off(self, failure: Exception | None = None, *, heard: bool = True) -> NoReturn:
+        """Raises that an answer did not come to its end; where nothing of it came, it may be none."""
+        cause = "." if failure is None else f": {shorten(f'{type(failure).__name__}: {failure}')}"
         raise ModelFailure(
             f"The answer of the model {self.name!r} at {self.place} broke off{cause}",
-            remedy=TRY_AGAIN,
+            remedy=TRY_AGAIN if heard else f"{TRY_AGAIN} {_NO_SUCH_SERVICE}",
         ) from failure
 
     def _tell_troubles(self) -> tuple[tuple[str, str, str], ...]:
@@ -101,6 +103,11 @@ class Service:
 
 
 CANNOT_BE_REACHED = ("cannot be reached.", "Check base_url, the server, and the network.")
+
+
+def shorten(words: str) -> str:
+    """A service's own words, which may be a whole page."""
+    return words if len(words) <= _WORDS_MAX else f"{words[:_WORDS_MAX]}…"
 
 
 def tell_refused_key(variable: str) -> tuple[str, str]:
@@ -123,15 +130,42 @@ def find_key(
     name: str, key: str | None, base_url: str | None, *variables: str, hint: str = ""
 ) -> str | None:
     """The key that was given; or the one in the environment, which is for the service itself and goes nowhere else."""
-    if key is not None or base_url is not None:
-        return key
+    if base_url is not None:
+        _check_address(name, base_url)
+    if (given := _check_key(name, key)) is not None or base_url is not None:
+        return given
     for variable in variables:
         if found := os.environ.get(variable):
-            return found
+            return _check_key(name, found)
     raise ModelFailure(
         f"There is no key for the model {name!r}.",
         remedy=f"Set the environment variable {variables[0]}{hint}.",
     )
+
+
+def _check_key(name: str, key: object) -> str | None:
+    """A key that can be sent; the SDKs would say that the service cannot be reached, or show the key."""
+    written = "" if key is None else str(key).strip()
+    if written.isascii() and written.isprintable():
+        return written or None
+    raise ModelFailure(
+        f"The key for the model {name!r} has characters that no key has.",
+        remedy="Copy it anew, as one line.",
+    )
+
+
+def _check_address(name: str, url: str) -> None:
+    """Refuses what is no address, which the SDKs notice late or call unreachable."""
+    try:
+        parts = urlsplit(url)
+        is_address = bool(parts.scheme in ("http", "https") and parts.hostname and parts.port != 0)
+    except ValueError:
+        is_address = False
+    if not is_address:
+        raise ModelFailure(
+            f"The base_url for the model {name!r} is not an address.",
+            remedy="Write it as http://HOST:PORT/… or https://HOST/….",
+        )
 
 
 def is_since(model: str, pattern: re.Pattern[str], least: tuple[int, int]) -> bool:
@@ -143,5 +177,5 @@ def is_since(model: str, pattern: re.Pattern[str], least: tuple[int, int]) -> bo
 def describe_place(url: str) -> str:
     """An address without what may be secret in it."""
     parts = urlsplit(url)
-    port = f":{parts.port}" if parts.port else ""
-    return f"{parts.scheme}://{parts.hostname}{port}{parts.path.rstrip('/')}"
+    place = parts.netloc.rpartition("@")[2]
+    return f"{parts.scheme}://{place}{parts.path.rstrip('/')}"

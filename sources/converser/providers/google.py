@@ -22,6 +22,7 @@ from .failures import (
     describe_place,
     find_key,
     import_sdk,
+    shorten,
     tell_refused_key,
 )
 from .gemini_dialect import translate_for_gemini
@@ -119,7 +120,8 @@ class GoogleProvider(StreamingProvider[GoogleConversation]):
 
     async def _fail_status(self, failure: Any) -> NoReturn:
         """What the service answered, in our words; its own on a key are not repeated."""
-        who, code, words = self._service.who, failure.code, str(failure.message)
+        who, code = self._service.who, failure.code
+        words = shorten(str(failure.message or failure))
         if code == 401 or (code == 400 and "API key" in words):
             what, remedy = tell_refused_key(KEY_VARIABLE)
             raise ModelFailure(f"{who} {what}", remedy=remedy) from None

@@ -10,7 +10,8 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from ..ensembles import suggest_name
-from ..exceptions import ModelFailure
+from ..exceptions import ConverserFailure, ModelFailure
+from ..invokers import describe_failure
 from ..turns import Provider
 
 GROUP = "converser.providers"
@@ -68,4 +69,12 @@ def create_provider(name: str, model: str, options: Mapping[str, Any]) -> Provid
             f"The provider {name!r} does not know the option {strange[0]!r}.",
             remedy=f"It knows: {', '.join(known)}.",
         )
-    return create(model, **options)
+    try:
+        return create(model, **options)
+    except ConverserFailure:
+        raise
+    except Exception as failure:
+        raise ModelFailure(
+            f"The provider {name!r} cannot be made: {describe_failure(failure)}.",
+            remedy=f"Check its options: {', '.join(known)}.",
+        ) from failure

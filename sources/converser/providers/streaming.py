@@ -162,10 +162,12 @@ class StreamingProvider(ABC, Generic[_C]):
         answer = self._expect(request)
         native = self._compose(request)
         stream: Stream | None = None
+        heard = False
         try:
             stream = await self._open(native)
             async with stream as events:
                 async for event in events:
+                    heard = True
                     for delta in answer.absorb(event):
                         yield delta
             completed = answer.complete()
@@ -174,7 +176,7 @@ class StreamingProvider(ABC, Generic[_C]):
             await self._fail(failure, begun=stream is not None)
         self._concessions.settle()
         if completed is None:
-            self._service.break_off()
+            self._service.break_off(heard=heard)
         yield completed
 
     @abstractmethod
