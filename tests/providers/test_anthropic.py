@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from converser.canisters import (
@@ -13,7 +15,9 @@ from converser.canisters import (
     user,
 )
 from converser.contents import AudioContent, BlobContent, ImageContent
+from converser.ensembles import Ensemble
 from converser.exceptions import ModelFailure
+from converser.invokers import InvocationResult, Tool
 from converser.outcomes import Outcome
 from converser.replies import StopReason
 from converser.turns import Transcript
@@ -99,6 +103,48 @@ async def test_results_come_first_and_errors_are_marked(service):
     assert results["content"][0]["content"] == "Error (refused): Not now."
     assert results["content"][1]["content"][0]["type"] == "document"
     assert results["content"][2]["text"] == "And?"
+
+
+async def test_an_error_with_more_than_text_is_told_in_words_as_only_text_may_be_marked(service):
+    service.will_answer("Fine.")
+    picture = ImageContent(data=b"PNG", mimetype="image/png")
+    result = ResultCanister(
+        invocation_identifier="a", outcome=Outcome.TOOL_ERROR, error="Bad.", contents=(picture,)
+    )
+    await service.ask([user("Go"), InvocationCanister(identifier="a", name="t"), result])
+    (block,) = service.bodies[0]["messages"][-1]["content"]
+    assert "is_error" not in block
+    assert block["content"][0]["text"] == "Error (tool-error): Bad."
+    assert block["content"][1]["type"] == "image"
+
+
+async def test_arguments_whose_names_the_service_refuses_have_others_on_the_wire(service):
+    names = ["$top", "_top", "filter[id]", "x" * 70, "größe", "plain"]
+    schema = {
+        "type": "object",
+        "properties": {name: {"type": "integer"} for name in names},
+        "required": ["$top", "plain"],
+    }
+    given = []
+
+    async def note(_, arguments):
+        given.append(arguments)
+        return InvocationResult()
+
+    ensemble = Ensemble("odata", tools=[(Tool(name="list", arguments_schema=schema), note)])
+    before, after = WIRE.answer("Fine.")
+    service.will_stream(*before, *after)
+    await service.ask([user("Go")], ensembles=[ensemble])
+    native = service.bodies[0]["tools"][0]["input_schema"]
+    wired = list(native["properties"])
+    assert all(re.fullmatch(r"[a-zA-Z0-9_.-]{1,64}", name) for name in wired)
+    assert len(set(wired)) == len(names)
+    assert native["required"] == [wired[0], "plain"]
+    service.will_answer(calls=[("c1", "list", dict(zip(wired, range(6), strict=True)))])
+    service.will_answer("Done.")
+    reply = await service.ask([user("Go")], ensembles=[ensemble])
+    assert given == [dict(zip(names, range(6), strict=True))]
+    assert reply[1].arguments == given[0]
 
 
 async def test_hidden_thinking_and_the_order_of_blocks_are_kept(service):

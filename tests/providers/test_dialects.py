@@ -6,12 +6,14 @@ Alternatives at the top are closed ones here: of open ones, `open_top` gives hin
 
 from __future__ import annotations
 
+import json
+
 import jsonschema_rs
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from converser.providers.anthropic_dialect import translate_for_anthropic
-from converser.providers.dialects import is_strict, open_top
+from converser.providers.dialects import fit_patterns, is_strict, open_top
 from converser.providers.gemini_dialect import translate_for_gemini
 from converser.providers.references import resolve_reference
 
@@ -213,6 +215,24 @@ def nest(detail):
 )
 def test_strict_mode_is_for_closed_schemas_only(schema, strict):
     assert is_strict(schema) is strict
+
+
+def test_patterns_that_look_round_are_told_in_words_for_openai():
+    look = r"^(?!.*\.\.)[a-z.]+$"
+    text = {"type": "string", "pattern": look, "description": "A name."}
+    schema = nest({"anyOf": [text, {"type": "array", "items": {"$ref": "#/$defs/n"}}]})
+    schema |= {"$defs": {"n": {"type": "string", "pattern": look}}, "enum": [{"pattern": look}]}
+    fitted = fit_patterns(schema)
+    one, other = fitted["properties"]["a"]["anyOf"]
+    assert one["description"].startswith("A name. (JSON Schema also says: ")
+    assert json.dumps(look) in one["description"]
+    assert "pattern" not in (one.keys() | fitted["$defs"]["n"].keys())
+    assert other == {"type": "array", "items": {"$ref": "#/$defs/n"}}
+    assert fitted["enum"] == schema["enum"]
+    plain = nest({"type": "string", "pattern": "^(?:a|b)$"})
+    assert fit_patterns(plain) == plain
+    named = nest({"type": "string"}) | {"properties": {"pattern": {"const": look}}}
+    assert fit_patterns(named) == named
 
 
 def test_a_schema_that_is_too_deep_is_not_strict():

@@ -98,6 +98,13 @@ async def test_images_sound_and_documents_find_their_parts(service):
     assert "inlineData" in second["parts"][1]
 
 
+async def test_empty_texts_are_left_out(service):
+    service.will_answer("Yes.")
+    await service.ask([user("", "Go"), user(""), document("", name="x")])
+    parts = [part for content in service.bodies[0]["contents"] for part in content["parts"]]
+    assert parts == [{"text": "Go"}, {"text": "Document x:"}]
+
+
 async def test_a_question_that_is_refused_is_a_filtered_answer(service):
     service.will_stream(frame({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}}))
     assert (await service.ask()).reason is StopReason.FILTERED

@@ -6,12 +6,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ..canisters import AssistantCanister, Usage
 from ..contents import TextualContent
 from ..events import TextDelta, ThoughtDelta
+from ..invokers import Invoker
 from ..turns import (
     STOP_FILTERED,
     STOP_LENGTH,
@@ -20,10 +21,12 @@ from ..turns import (
     Controls,
     TurnCompleted,
     TurnRequest,
+    interpret_arguments,
 )
-from .anthropic_dialect import translate_for_anthropic
+from .anthropic_dialect import restore_properties, translate_for_anthropic
 from .anthropic_messages import PROVIDER, AnthropicConversation, mark, mark_last, nativize_tool
 from .clients import Clients
+from .dialects import open_top
 from .failures import Service, describe_place, find_key, import_sdk, is_since
 from .streaming import Stream, StreamingProvider, join
 from .translations import Message
@@ -106,7 +109,7 @@ class AnthropicProvider(StreamingProvider[AnthropicConversation]):
         return stream
 
     def _expect(self, request: TurnRequest) -> _Answer:
-        return _Answer(self._model)
+        return _Answer(self._model, request.invokers)
 
     async def _list_models(self) -> list[str]:
         client = await self._clients.get()
@@ -161,6 +164,7 @@ class _Answer:
     """An answer while it comes in, block by block."""
 
     _asked: str
+    _invokers: Mapping[str, Invoker]
     _stop_reason: str | None = None
     _blocks: dict[int, Message] = field(default_factory=dict[int, Message])
     _arguments: dict[int, list[str]] = field(default_factory=dict[int, "list[str]"])
@@ -224,7 +228,7 @@ class _Answer:
             written = "".join(self._arguments[index])
             if block["type"] == "tool_use":
                 arguments: Any = written or block.get("input") or {}
-                calls.append(Call(name=block["name"], arguments=arguments, identifier=block["id"]))
+                calls.append(self._restore(block, arguments))
                 blocks.append({"type": "tool_use"})
             elif _is_sound(block):
                 blocks += _fill(block, written)
@@ -238,6 +242,15 @@ class _Answer:
             extras={PROVIDER: {"model": self._asked, "blocks": blocks}} if native else {},
         )
         return TurnCompleted(canister=canister, calls=tuple(calls))
+
+    def _restore(self, block: Message, arguments: Mapping[str, Any] | str) -> Call:
+        """A call as the model wrote it, but with the tool's own names for the arguments."""
+        call = Call(name=block["name"], arguments=arguments, identifier=block["id"])
+        if (invoker := self._invokers.get(call.name)) is None:
+            return call
+        given, flaw = interpret_arguments(arguments)
+        restored = restore_properties(open_top(invoker.arguments_schema), given)
+        return call if flaw or restored is given else replace(call, arguments=restored)
 
     def _sum_up(self) -> Usage:
         """All that went in: the service tells apart what is new, written to its cache, and read."""

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON Schemas of answers in the subset to which Anthropic's service holds a model."""
+"""JSON Schemas of answers in the subset to which Anthropic's service holds a model, and of tools as it takes them."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
+from ..naming import distinguish_name, fit_name
 from .dialects import Schema, as_mapping, note
 from .references import resolve_reference
 
@@ -19,7 +22,40 @@ _HANDLED = frozenset(
 _FORMATS = frozenset(
     "date-time time date duration email hostname uri ipv4 ipv6 uuid".split()  # noqa: SIM905
 )
+_PROPERTY = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 _PRIMITIVE = (str, int, float, bool, type(None))
+
+
+def fit_properties(schema: Schema) -> Schema:
+    """The schema of a tool with names of arguments that the service takes; one other, and it refuses all tools."""
+    properties = as_mapping(schema.get("properties"))
+    names = _name_properties(properties)
+    if not names:
+        return schema
+    fitted = {**schema, "properties": {names.get(key, key): properties[key] for key in properties}}
+    if "required" in schema:
+        fitted["required"] = [names.get(key, key) for key in schema["required"]]
+    return fitted
+
+
+def restore_properties(schema: Mapping[str, Any], arguments: Any) -> Any:
+    """Arguments under the names that the tool has for them, as the opened schema has them."""
+    names = _name_properties(as_mapping(schema.get("properties")))
+    if not names or not isinstance(arguments, dict):
+        return arguments
+    originals = {name: key for key, name in names.items()}
+    given = cast("dict[str, Any]", arguments)
+    return {originals.get(name, name): value for name, value in given.items()}
+
+
+def _name_properties(properties: Mapping[str, Any]) -> dict[str, str]:
+    """Other names for those that the service refuses; a hash tells apart what would be alike."""
+    foreign = [name for name in properties if not _PROPERTY.fullmatch(name)]
+    fitted = {name: fit_name(name) for name in foreign}
+    taken = Counter((*(name for name in properties if name not in fitted), *fitted.values()))
+    return {
+        name: wire if taken[wire] == 1 else distinguish_name(name) for name, wire in fitted.items()
+    }
 
 
 class _Inexpressible(Exception):

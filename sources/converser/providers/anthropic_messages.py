@@ -17,6 +17,7 @@ from ..canisters import (
 from ..contents import BlobContent, Content, ImageContent, TextualContent
 from ..invokers import Invoker
 from ..naming import fit_name
+from .anthropic_dialect import fit_properties
 from .dialects import open_top
 from .openai import describe_content, render_result
 from .translations import OPENING, Message, Piece, Reveals, Step, fit_identifier
@@ -101,7 +102,8 @@ def mark(blocks: Sequence[Message]) -> list[Message]:
 
 def nativize_tool(invoker: Invoker) -> Message:
     """The definition of a tool."""
-    definition = {"name": invoker.name, "input_schema": open_top(invoker.arguments_schema)}
+    schema = fit_properties(open_top(invoker.arguments_schema))
+    definition = {"name": invoker.name, "input_schema": schema}
     return {**definition, "description": invoker.description} if invoker.description else definition
 
 
@@ -129,10 +131,10 @@ def _nativize_result(canister: ResultCanister) -> Message:
         "type": "tool_result",
         "tool_use_id": fit_identifier(canister.invocation_identifier),
     }
-    if canister.error is not None:
-        native["is_error"] = True
     if not any(_is_shown(part) for part in canister.contents):
-        return {**native, "content": render_result(canister)}
+        failed = {"is_error": True} if canister.error is not None else {}
+        return {**native, **failed, "content": render_result(canister)}
+    # The service refuses anything but text in what is marked as an error; so the words tell it.
     error = [] if canister.error is None else [f"Error ({canister.outcome}): {canister.error}"]
     words = [block for text in error for block in _nativize_text(text)]
     return {**native, "content": [*words, *_nativize_parts(canister.contents)]}

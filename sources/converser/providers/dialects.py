@@ -8,6 +8,7 @@ takes all that the schema takes. Arguments that come back are validated against 
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
@@ -47,6 +48,9 @@ _STRICT_KEYWORDS = frozenset(
 _STRICT_FORMATS = frozenset(
     ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"]
 )
+_NAMED = frozenset(("properties", "$defs", "definitions"))
+_DATA = frozenset(("const", "default", "enum", "examples", "required", "type"))
+_LOOKAROUND = re.compile(r"\(\?<?[=!]")
 _STRICT_DEPTH_MAX = 10
 _STRICT_SIZES = Counter(properties=5000, choices=1000, characters=120_000)
 """How much there may be in one schema, names and choices counted by their characters."""
@@ -112,6 +116,34 @@ def note(facts: Schema, told: Mapping[str, Any]) -> Schema:
         words = ", ".join(told)
     before = str(facts.get("description", "")).rstrip()
     return {**facts, "description": f"{before} (JSON Schema also says: {words})".lstrip()}
+
+
+def fit_patterns(schema: Mapping[str, Any]) -> Schema:
+    """The schema with patterns that look round told in words: OpenAI refuses a request that has one."""
+    if _LOOKAROUND.search(str(schema)) is None:
+        return dict(schema)
+    return cast("Schema", _tell_lookarounds(schema))
+
+
+def _tell_lookarounds(schema: Any) -> Any:
+    """One schema; below some keywords are schemas by name, and below others plain data."""
+    if isinstance(schema, list):
+        return [_tell_lookarounds(part) for part in schema]  # pyright: ignore[reportUnknownVariableType]
+    if not isinstance(schema, Mapping):
+        return schema
+    facts = cast("Mapping[str, Any]", schema)
+    native: Schema = {}
+    for key, value in facts.items():
+        if key in _NAMED:
+            named = as_mapping(value)
+            native[key] = {name: _tell_lookarounds(part) for name, part in named.items()}
+        else:
+            native[key] = value if key in _DATA else _tell_lookarounds(value)
+    pattern = facts.get("pattern")
+    if isinstance(pattern, str) and _LOOKAROUND.search(pattern):
+        del native["pattern"]
+        return note(native, {"pattern": pattern})
+    return native
 
 
 def is_strict(schema: Mapping[str, Any]) -> bool:

@@ -141,8 +141,8 @@ def nativize_tool(invoker: Invoker) -> Message:
 
 
 def nativize_parts(contents: Iterable[Content]) -> list[Message]:
-    """Contents as parts; what the service cannot take is told in words."""
-    return [_nativize_part(part) for part in contents]
+    """Contents as parts; what the service cannot take is told in words, and empty texts are left out."""
+    return [part for part in map(_nativize_part, contents) if part.get("text") != ""]
 
 
 def _nativize_part(content: Content) -> Message:

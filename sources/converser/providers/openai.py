@@ -35,7 +35,7 @@ from ..invokers import Invoker
 from ..naming import fit_name
 from ..turns import Capabilities, Provider, Transcript, TurnCompleted, TurnItem, TurnRequest
 from .chat import URL_VARIABLE, ChatClient, ChatCompleted
-from .dialects import is_strict, open_top
+from .dialects import fit_patterns, is_strict, open_top
 from .streaming import Concessions
 from .translations import Definitions, fit_identifier, heal, recall
 
@@ -125,7 +125,8 @@ def _compose_format(schema: Mapping[str, Any] | None) -> dict[str, Any]:
     """Holds the answer to a schema: to the letter where strict mode takes it as it is."""
     if schema is None:
         return {}
-    form = {"name": "answer", "schema": dict(schema), "strict": is_strict(schema)}
+    fitted = fit_patterns(schema)
+    form = {"name": "answer", "schema": fitted, "strict": is_strict(fitted)}
     return {"response_format": {"type": "json_schema", "json_schema": form}}
 
 
@@ -231,7 +232,8 @@ def nativize_tool(invoker: Invoker) -> Message:
 def nativize_strict_tool(invoker: Invoker) -> Message:
     """The same for OpenAI itself; strict mode where it changes nothing of what is valid."""
     native = nativize_tool(invoker)
-    native["function"]["strict"] = is_strict(native["function"]["parameters"])
+    parameters = fit_patterns(native["function"]["parameters"])
+    native["function"] |= {"parameters": parameters, "strict": is_strict(parameters)}
     return native
 
 
