@@ -165,6 +165,41 @@ def test_several_threads_may_use_it_at_once():
     assert texts == {number: str(number) for number in range(8)}
 
 
+def test_closing_cancels_what_another_thread_waits_for():
+    transcript, begun, failures = Transcript([user("Go.")]), threading.Event(), []
+
+    def work():
+        model = ScriptedModel([[("hang", {})]])
+        ensembles = [make_ensemble(hang=hang)]
+        try:
+            blocking.converse(model, transcript, ensembles=ensembles, events=hear)
+        except ConverserFailure as failure:
+            failures.append(failure)
+
+    def hear(event):
+        if isinstance(event, InvocationStarted):
+            begun.set()
+
+    workers = [threading.Thread(target=task, daemon=True) for task in (work, blocking.close)]
+    workers[0].start()
+    assert begun.wait(10)
+    workers[1].start()
+    for worker in workers:
+        worker.join(10)
+    assert not any(worker.is_alive() for worker in workers)
+    assert "closed before the work was done" in str(failures[0])
+    assert results_of(transcript)[0].outcome is Outcome.CANCELLED
+    assert blocking.converse(ScriptedModel(["Still here."]), transcript).text == "Still here."
+
+
+def test_a_stream_may_be_left_after_its_portal():
+    with blocking.open_portal() as portal:
+        model = ScriptedModel([[("hang", {})]])
+        stream = portal.stream(model, [user("Go.")], ensembles=[make_ensemble(hang=hang)])
+        next(stream)
+    stream.close()
+
+
 def test_a_program_that_forgets_to_close_ends_by_itself_with_its_servers(awkward_command):
     program = f"""
 from converser import StdioMCPClient, blocking

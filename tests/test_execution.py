@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 
 import anyio
 import pytest
@@ -92,6 +93,20 @@ async def test_a_tool_that_cancels_itself_takes_no_other_call_along():
     outlasted, cancelled = results_of(reply)
     assert outlasted.text == "still here"
     assert cancelled.outcome is Outcome.CANCELLED
+
+
+async def test_a_tool_cannot_end_the_program():
+    def leave() -> str:
+        sys.exit("It is time.")
+
+    async def go() -> str:
+        sys.exit(3)
+
+    model = ScriptedModel([[("leave", {}), ("go", {})], "I see."])
+    reply = await converse(model, ensembles=[create_local_ensemble("local", [leave, go])])
+    assert [result.outcome for result in results_of(reply)] == [Outcome.TOOL_ERROR] * 2
+    assert "wanted to end the program" in results_of(reply)[0].error
+    assert reply.text == "I see."
 
 
 async def test_what_a_failing_tool_had_to_say_is_kept():

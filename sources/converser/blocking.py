@@ -46,12 +46,14 @@ class Portal:
         self._portal = portal
         self._belongings = belongings
         self._models: set[int] = set()
+        self._errands: set[_Errand[Any]] = set()
 
     def run(
         self, function: Callable[_P, Awaitable[_T]], *args: _P.args, **options: _P.kwargs
     ) -> _T:
         """Runs any async function there, and waits; interrupted, it cancels and awaits its end."""
         errand = _Errand(lambda: function(*args, **options))
+        self._errands.add(errand)
         try:
             future = self._start(errand.perform)
             while not wait([future], timeout=_GLANCE).done:
@@ -60,8 +62,21 @@ class Portal:
             with suppress(ConverserFailure):  # The portal is closed, so that nothing runs.
                 wait([self._start(errand.stop)], timeout=_PARTING)
             raise
+        finally:
+            self._errands.discard(errand)
         future.result()
+        if not errand.results:
+            raise ConverserFailure(
+                "This portal was closed before the work was done.",
+                remedy="Close it when all threads have what they want; a transcript keeps what was completed.",
+            )
         return errand.results[0]
+
+    def stop(self) -> None:
+        """Cancels what still runs for other threads, and awaits its end, as `close` and the end of `with` do."""
+        with suppress(ConverserFailure):  # The portal is closed, so that nothing runs.
+            for errand in tuple(self._errands):
+                wait([self._start(errand.stop)], timeout=_PARTING)
 
     def _start(self, function: Callable[[], Awaitable[None]]) -> Future[None]:
         try:
@@ -93,7 +108,8 @@ class Portal:
             while (event := self.run(advance)) is not None:
                 yield event
         finally:
-            self.run(events.aclose)
+            with suppress(ConverserFailure):  # The portal is closed, and the conversation with it.
+                self.run(events.aclose)
 
     def call(
         self,
@@ -164,7 +180,11 @@ def open_portal(*, backend: str = "asyncio") -> Generator[Portal, None, None]:
     """A thread of your own: `with open_portal() as portal: portal.converse(model, […])`."""
     thread = start_blocking_portal(backend, name="converser portal")
     with thread as portal, ExitStack() as belongings:
-        yield Portal(portal, belongings)
+        own = Portal(portal, belongings)
+        try:
+            yield own
+        finally:
+            own.stop()
 
 
 class _Shared:
