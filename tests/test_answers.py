@@ -126,6 +126,8 @@ async def test_an_impossible_form_is_refused_before_the_model_is_asked():
     model = ScriptedModel(["Never said."])
     with pytest.raises(SchemaInvalidity, match="cannot be the form of an answer"):
         await converse(model, answer=ScriptedModel)
+    with pytest.raises(SchemaInvalidity, match="cannot be the form of an answer"):
+        await converse(model, answer=WEATHER)
     with pytest.raises(SchemaInvalidity):
         await converse(model, answer={"type": "object", "properties": {"x": {"type": 7}}})
     assert not model.requests
@@ -173,6 +175,11 @@ def test_the_answer_is_found_in_what_models_write_around_it(text):
 def test_nonsense_is_refused_quickly(text):
     with pytest.raises(AnswerInvalidity):
         AnswerForm(SCHEMA).read(text)
+
+
+def test_a_value_that_json_cannot_hold_is_named():
+    with pytest.raises(AnswerInvalidity, match="JSON cannot hold"):
+        AnswerForm(float).read('{"answer": 1e999}')
 
 
 def test_what_a_schema_cannot_say_is_checked_by_the_type_itself():

@@ -65,7 +65,7 @@ class AnswerForm:
         try:
             admitted = self._gate.admit(cast("dict[str, Any]", value))
         except ArgumentsInvalidity as failure:
-            lines = failure.message.partition("\n")[2]
+            lines = failure.message.partition("\n")[2] or failure.message
             raise AnswerInvalidity(f"It does not fit the schema:\n{lines}") from failure
         plain = admitted[_WRAPPER] if self._is_wrapped else admitted
         return plain if self._adapter is None else _construct(self._adapter, plain)
@@ -80,7 +80,7 @@ def _describe_type(wanted: Any) -> tuple[TypeAdapter[Any], dict[str, Any]]:
     try:
         adapter = pydantic.TypeAdapter[Any](wanted)
         return adapter, generate_schema(adapter, "validation")
-    except (pydantic.PydanticUserError, NameError) as failure:
+    except (pydantic.PydanticUserError, NameError, AttributeError, TypeError) as failure:
         raise SchemaInvalidity(
             f"The type {wanted!r} cannot be the form of an answer: {failure}",
             remedy="Give a dataclass of plain types, or a JSON Schema.",

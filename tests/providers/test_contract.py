@@ -230,6 +230,17 @@ async def test_a_server_that_is_not_there_is_named_with_the_remedy(wire, service
             await converse(model)
 
 
+async def test_a_server_on_this_machine_is_reached_past_any_proxy(wire, service, monkeypatch):
+    if wire.name == "google":
+        pytest.skip("nobody runs Gemini on this machine")
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    service.will_answer("Here.")
+    assert (await ask(wire, service)).text == "Here."
+
+
 @pytest.mark.parametrize("body", [b"", b"<html>Welcome!</html>\n"])
 async def test_another_server_at_the_address_is_suspected(wire, service, body):
     service.answers.append(Answer(body, kind="text/html"))

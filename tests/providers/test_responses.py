@@ -11,7 +11,7 @@ from converser.exceptions import ModelFailure
 from converser.models import access_model
 from converser.replies import StopReason
 from tests.providers.openai_wires import ResponsesWire
-from tests.providers.scenes import CLOSED, Stage, make_tools
+from tests.providers.scenes import CLOSED, OSLO, Stage, make_clock, make_tools
 
 pytest.importorskip("openai", reason="needs the extra 'openai'")
 pytestmark = pytest.mark.anyio
@@ -74,6 +74,18 @@ async def test_a_refusal_is_told_and_typed(service):
     service.will_stream(done, *after)
     reply = await service.ask([user("Go")])
     assert (reply.text, reply.reason) == ("I cannot.", StopReason.FILTERED)
+
+
+async def test_an_answer_that_is_incomplete_for_whatever_reason_is_not_run(service):
+    ensemble, calls = make_clock()
+    before, _ = WIRE.answer(calls=[OSLO])
+    response = WIRE._response("incomplete", [])
+    response["incomplete_details"] = {"reason": "a new one"}
+    service.will_stream(*before, WIRE._event("response.incomplete", response=response))
+    service.will_answer("Sorry.")
+    reply = await service.ask([user("Go")], ensembles=[ensemble])
+    assert not calls
+    assert "cut off" in reply[2].error
 
 
 async def test_failures_within_the_stream_are_told(service):

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -25,7 +26,7 @@ from ..turns import (
 )
 from .anthropic_dialect import restore_properties, translate_for_anthropic
 from .anthropic_messages import PROVIDER, AnthropicConversation, mark, mark_last, nativize_tool
-from .clients import Clients
+from .clients import Clients, bypass_proxies
 from .dialects import open_top
 from .failures import Service, describe_place, find_key, import_sdk, is_since
 from .streaming import Stream, StreamingProvider, join
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from anthropic.types import RawMessageStreamEvent
 
 KEY_VARIABLE = "ANTHROPIC_API_KEY"
+_URL_VARIABLE = "ANTHROPIC_BASE_URL"
 TOKENS_MAX = 32_000
 """Tokens of an answer where the controls do not say: the service wants a number."""
 
@@ -78,8 +80,10 @@ class AnthropicProvider(StreamingProvider[AnthropicConversation]):
         sdk = import_sdk("anthropic", "anthropic")
         key = find_key(self.name, key, base_url, KEY_VARIABLE)
         options = {"api_key": key or "none", "base_url": base_url, "max_retries": retries}
+        url = base_url or os.environ.get(_URL_VARIABLE)
         self._clients = Clients(
-            lambda: sdk.AsyncAnthropic(**options), lambda client: client.close()
+            lambda: sdk.AsyncAnthropic(**options, **bypass_proxies(sdk, url)),
+            lambda client: client.close(),
         )
         place = describe_place(str(self._clients.first.base_url))
         self._service = Service(name=self.name, place=place, key_variable=KEY_VARIABLE, sdk=sdk)

@@ -13,7 +13,7 @@ from ..canisters import Usage
 from ..events import TextDelta, ThoughtDelta
 from ..immutables import EMPTY
 from ..turns import STOP_FILTERED, STOP_LENGTH, Call, Controls
-from .clients import Clients
+from .clients import Clients, bypass_proxies
 from .failures import Service, describe_place, find_key, import_sdk
 
 if TYPE_CHECKING:
@@ -59,7 +59,11 @@ def connect(
     key = find_key(name, key, base_url, KEY_VARIABLE, hint=_HINT)
     # Servers of one's own mostly want no key, but the SDK does.
     options = {"api_key": key or "none", "base_url": base_url, "max_retries": retries}
-    clients = Clients(lambda: sdk.AsyncOpenAI(**options), lambda client: client.close())
+    url = base_url or os.environ.get(URL_VARIABLE)
+    clients = Clients(
+        lambda: sdk.AsyncOpenAI(**options, **bypass_proxies(sdk, url)),
+        lambda client: client.close(),
+    )
     place = describe_place(str(clients.first.base_url))
     return clients, Service(name=name, place=place, key_variable=KEY_VARIABLE, sdk=sdk)
 

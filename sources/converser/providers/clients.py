@@ -1,13 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The clients of an SDK, one for each event loop, since connections of one loop are dead in another."""
+"""The clients of an SDK: one for each event loop, as connections of one are dead in another; and past proxies."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
+from urllib.parse import urlsplit
 
 from ..tasks import find_loop
+
+
+def bypass_proxies(sdk: Any, base_url: str | None) -> dict[str, Any]:
+    """Options for a client of a server on this machine, which no proxy of the environment reaches."""
+    from ..mcp.http.proxies import is_loopback
+
+    if not is_loopback(urlsplit(base_url or "").hostname or ""):
+        return {}
+    direct = dict.fromkeys(("http://", "https://", "all://"))
+    return {"http_client": sdk.DefaultAsyncHttpxClient(trust_env=False, mounts=direct)}
 
 
 class Clients:

@@ -207,8 +207,8 @@ def _is_plain_call(item: Any) -> bool:
 def _find_reason(response: Response, has_calls: bool) -> str:
     if response.status == "incomplete":
         details = response.incomplete_details
-        reason = (details.reason if details else None) or "incomplete"
-        return _STOP_REASONS.get(reason, reason)
+        # Whatever cut it off: what is not whole must not be run.
+        return _STOP_REASONS.get((details.reason if details else None) or "", STOP_LENGTH)
     return "tool-use" if has_calls else "stop"
 
 
