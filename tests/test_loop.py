@@ -19,6 +19,7 @@ from converser.events import (
     TextDelta,
 )
 from converser.exceptions import (
+    CanisterInvalidity,
     ConfigurationFailure,
     ModelFailure,
     NameConflict,
@@ -76,6 +77,14 @@ async def test_no_more_invocations_run_at_once_than_the_limit():
     model = ScriptedModel([[("work", {"n": n}) for n in range(10)], "Done."])
     await converse(model, ensembles=[make_ensemble(work=work)], limits=Limits(parallel=3))
     assert most == 3
+
+
+@pytest.mark.parametrize("canisters", ["Hello", ["Hello"], user("Hello"), [None]])
+async def test_what_is_no_list_of_canisters_is_told(canisters):
+    model = ScriptedModel(["Hi."])
+    with pytest.raises(CanisterInvalidity, match=r"list of canisters.*converser\.user"):
+        await converse(model, canisters)
+    assert not model.requests
 
 
 async def test_the_given_list_is_left_alone_and_a_transcript_grows():

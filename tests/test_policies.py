@@ -132,6 +132,9 @@ async def test_a_policy_or_an_approver_that_raises_is_a_refusal():
     async def approve(_):
         raise RuntimeError("boom")
 
+    (by_nonsense,) = await decide(("read", {"n": 1}), policies=[lambda *_: True])
+    assert by_nonsense.outcome is Outcome.REFUSED
+    assert "no decision, but a value of type bool" in by_nonsense.error
     (by_policy,) = await decide(("read", {"n": 1}), policies=[explode])
     (by_approver,) = await decide(("write", {"n": 1}), approver=approve)
     assert by_policy.outcome is by_approver.outcome is Outcome.REFUSED

@@ -102,6 +102,12 @@ async def test_running_out_of_turns_says_how_to_go_on():
         await converse(ScriptedModel([[("echo", {})]]), ensembles=[make_echo()])
 
 
+@pytest.mark.parametrize("turn", [("echo", {}), None, 5, ["echo"], [("echo",)], lambda _: None])
+async def test_a_turn_that_is_neither_text_nor_pairs_is_told(turn):
+    with pytest.raises(ModelFailure, match=r"Turn 1 .*neither a text nor a list of pairs.*Write"):
+        await converse(ScriptedModel([turn]), ensembles=[make_echo()])
+
+
 async def test_requests_are_recorded_as_they_were():
     model = ScriptedModel([[("echo", {"text": "hi"})], "Done."])
     question, controls = user("Say hi."), Controls(temperature=0.0)

@@ -7,7 +7,7 @@ import math
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import anyio
 from typing_extensions import Self
@@ -16,6 +16,7 @@ from .answers import AnswerForm
 from .canisters import Canister
 from .ensembles import Ensemble
 from .events import Announce, Event, Observer, observe
+from .exceptions import CanisterInvalidity
 from .execution import Executor
 from .loop import Loop
 from .policies import Approver, Gate, Policy
@@ -27,6 +28,7 @@ from .turns import Controls, Provider, Transcript, find_capabilities
 if TYPE_CHECKING:
     from .configuration import Configuration
 
+_CANISTERS = get_args(Canister)
 _CONTROLS = Controls()
 _LIMITS = Limits()
 _PARTING = 10.0
@@ -83,7 +85,7 @@ class Model:
         With `answer`, a dataclass or another type or a JSON Schema, `reply.answer` is such an object.
         """
         form = None if answer is None else AnswerForm(answer)
-        transcript = canisters if isinstance(canisters, Transcript) else Transcript(canisters)
+        transcript = _open_transcript(canisters)
 
         async def run(announce: Announce) -> Reply:
             executor = Executor(Gate(policies, approver), announce, parallel=limits.parallel)
@@ -161,6 +163,19 @@ class Model:
             scope.cancel()
             with anyio.move_on_after(_PARTING, shield=True):
                 await ended.wait()
+
+
+def _open_transcript(canisters: Iterable[Canister] | Transcript) -> Transcript:
+    """The conversation that is meant; words alone, or a single canister, are slips that are told."""
+    if isinstance(canisters, Transcript):
+        return canisters
+    listed = None if isinstance(canisters, (str, *_CANISTERS)) else list(canisters)
+    if listed is None or not all(isinstance(each, _CANISTERS) for each in listed):
+        raise CanisterInvalidity(
+            "A conversation is a list of canisters, and this is none.",
+            remedy='Give one, such as [converser.user("…")].',
+        )
+    return Transcript(listed)
 
 
 def access_model(

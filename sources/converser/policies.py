@@ -113,6 +113,10 @@ class Gate:
                 return deny(f"A policy failed: {describe_failure(failure)}")
             if decision is None:
                 continue
+            if not isinstance(decision, Decision):  # pyright: ignore[reportUnnecessaryIsInstance]
+                return deny(
+                    f"A policy gave no decision, but a value of type {type(decision).__name__}."
+                )
             if strictest is None or (
                 _STRICTNESS[decision.verdict] > _STRICTNESS[strictest.verdict]
             ):

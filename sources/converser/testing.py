@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Union, overload
+from typing import Any, Union, cast, overload
 
 from .canisters import AssistantCanister, Canister, Usage
 from .contents import TextualContent
@@ -110,13 +110,27 @@ class _Script:
                 f" {len(self.requests)} times, and its script has {len(self.requests) - 1} turns.",
                 remedy="Add turns to the script; a conversation ends with a turn that is a text.",
             ) from None
-        return turn(canisters) if callable(turn) else turn
+        speech: Any = turn(canisters) if callable(turn) else turn
+        if not isinstance(speech, str) and not _is_list_of_pairs(speech):
+            raise ModelFailure(
+                f"Turn {len(self.requests)} of the model {self.name!r} is neither a text nor a list of pairs.",
+                remedy='Write "text", [("tool", {"argument": 1})], or a function that gives one of these.',
+            )
+        return cast("Speech", speech)
 
     def _compose(self, text: str, stop_reason: str) -> AssistantCanister:
         contents = (TextualContent(text=text),) if text else ()
         return AssistantCanister(
             contents=contents, model=self.name, stop_reason=stop_reason, usage=self._usage
         )
+
+
+def _is_list_of_pairs(speech: Any) -> bool:
+    """Whether these are calls: names of tools, each with its arguments."""
+    return isinstance(speech, Sequence) and all(
+        isinstance(pair, Sequence) and not isinstance(pair, str) and len(pair) == 2  # pyright: ignore[reportUnknownArgumentType]
+        for pair in speech  # pyright: ignore[reportUnknownVariableType]
+    )
 
 
 def resolve_name(name: str, invokers: Mapping[str, Invoker]) -> str:
