@@ -247,6 +247,19 @@ def make_searching(written):
     ]
 
 
+async def test_an_answer_that_was_cut_off_goes_on_when_the_model_is_asked_again(service):
+    transcript = Transcript([user("Tell me all.")])
+    service.will_answer("Once upon", stop="length")
+    service.will_answer(" a time.")
+    async with WIRE.access(service) as model:
+        assert (await converse(model, transcript)).reason is StopReason.TRUNCATED
+        assert (await converse(model, transcript)).text == " a time."
+    roles = [message["role"] for message in service.bodies[1]["messages"]]
+    assert roles == ["user", "assistant", "user"]
+    assert "Go on" in service.bodies[1]["messages"][-1]["content"][0]["text"]
+    assert len(transcript) == 3
+
+
 async def test_a_turn_that_the_service_paused_goes_on_where_it_was(service):
     before, after = WIRE.answer("Wait.", stop="paused")
     service.will_stream(*before, *make_searching('{"query": "x"}'), *after)

@@ -6,11 +6,11 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ..canisters import AssistantCanister, Usage
+from ..canisters import AssistantCanister, Canister, Usage
 from ..contents import TextualContent
 from ..events import TextDelta, ThoughtDelta
 from ..invokers import Invoker
@@ -40,6 +40,7 @@ _URL_VARIABLE = "ANTHROPIC_BASE_URL"
 TOKENS_MAX = 32_000
 """Tokens of an answer where the controls do not say: the service wants a number."""
 
+_GO_ON = "Go on."
 _GENERATION = re.compile(r"claude-[a-z]+-(\d+)(?:[-.](\d{1,2})(?!\d))?")
 _DEFERS_SINCE = (4, 5)
 _STOP_REASONS = {
@@ -99,7 +100,7 @@ class AnthropicProvider(StreamingProvider[AnthropicConversation]):
         tools, deferred = self._definitions.split(request.invokers, self._list_found(request))
         native = {
             "model": self._model,
-            "messages": mark_last(conversation.messages),
+            "messages": mark_last(_end_with_user(conversation.messages, request.canisters)),
             "system": mark(conversation.system),
             "tools": [*mark(tools), *({**tool, "defer_loading": True} for tool in deferred)],
             "stream": True,
@@ -119,6 +120,18 @@ class AnthropicProvider(StreamingProvider[AnthropicConversation]):
         client = await self._clients.get()
         listing = await client.models.list(limit=100)
         return [entry.id for entry in listing.data]
+
+
+def _end_with_user(messages: list[Message], canisters: Sequence[Canister]) -> list[Message]:
+    """The messages, with a word of the user's where the model spoke last: to be asked again, it wants one.
+
+    A turn that the service paused must be the last, for it goes on there.
+    """
+    last = canisters[-1]
+    paused = isinstance(last, AssistantCanister) and last.stop_reason == STOP_PAUSED
+    if messages[-1]["role"] == "user" or paused:
+        return messages
+    return [*messages, {"role": "user", "content": [{"type": "text", "text": _GO_ON}]}]
 
 
 def create_provider(
