@@ -167,6 +167,7 @@ async def test_an_async_observer_that_raises_or_never_returns_harms_nothing(capl
         reply = await converse(ScriptedModel(["Hi."]), events=Observer())
     assert reply.text == "Hi."
     assert "observer's own mistake" in caplog.text
+    assert "it loses the last ones" in caplog.text
 
 
 async def test_a_model_failure_under_an_async_observer_is_raised_plainly():

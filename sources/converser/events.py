@@ -238,6 +238,8 @@ async def _observe_beside(
         finally:
             send.close()
         tasks.cancel_scope.deadline = anyio.current_time() + _GRACE
+    if tasks.cancel_scope.cancelled_caught:
+        guard.tell("An observer of events was not done soon after the end; it loses the last ones.")
     if failure is not None:
         raise failure
     return result[0]
