@@ -88,6 +88,16 @@ async def test_an_answer_that_is_incomplete_for_whatever_reason_is_not_run(servi
     assert "cut off" in reply[2].error
 
 
+async def test_an_unknown_model_is_told_as_one_also_where_the_service_calls_it_a_bad_request(
+    service,
+):
+    message = "The requested model 'model-x' does not exist."
+    error = {"type": "invalid_request_error", "param": "model", "code": "model_not_found"}
+    service.will_fail(400, {"error": {**error, "message": message}})
+    with pytest.raises(ModelFailure, match=r"not known there.*Did you mean 'model-1'"):
+        await service.ask([user("Go")], model="model-x")
+
+
 async def test_failures_within_the_stream_are_told(service):
     response = WIRE._response("failed", [])
     response["error"] = {"code": "server_error", "message": "It broke"}

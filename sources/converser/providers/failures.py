@@ -50,7 +50,9 @@ class Service:
                 raise ModelFailure(f"{self.who} {words}", remedy=remedy) from (
                     None if kind in _SECRETIVE else failure
                 )
-        if isinstance(failure, self.sdk.NotFoundError):
+        # OpenAI's Responses answer with 400 for a model that they do not know.
+        unknown = getattr(failure, "code", None) == "model_not_found"
+        if unknown or isinstance(failure, self.sdk.NotFoundError):
             await self.fail_unknown(failure, model, list_models)
         if isinstance(failure, self.sdk.APIStatusError):
             status: int = getattr(failure, "status_code", 500)
