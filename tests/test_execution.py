@@ -132,6 +132,17 @@ async def test_structured_data_and_remarks_reach_the_result():
     assert result.text == "Note: The schema was violated."
 
 
+async def test_numbers_that_json_cannot_hold_are_words_in_a_result():
+    async def measure(*_):
+        return InvocationResult(structured={"x": [1.5, float("nan"), {"y": float("-inf")}]})
+
+    ensemble = Ensemble("local", tools=[(Tool(name="measure"), measure)])
+    reply = await converse(ScriptedModel([[("measure", {})], "Done."]), ensembles=[ensemble])
+    (result,) = results_of(reply)
+    assert result.structured == {"x": [1.5, "NaN", {"y": "-Infinity"}]}
+    assert load_canister(dump_canister(result)) == result
+
+
 async def test_an_unknown_tool_name_is_answered_with_the_nearest():
     model = ScriptedModel([[("ecko", {})], "Sorry."])
     reply = await converse(model, ensembles=[make_ensemble(echo=echo)])

@@ -21,6 +21,7 @@ from .events import (
     Source,
 )
 from .exceptions import ArgumentsInvalidity, ToolExecutionFailure
+from .immutables import tame_numbers
 from .invokers import Context, InvocationResult, Invoker, describe_failure
 from .outcomes import Outcome
 from .policies import ApprovalRequest, Gate, Verdict
@@ -213,7 +214,7 @@ class _Run:
         return ResultCanister(
             invocation_identifier=self.invocation.identifier,
             contents=(*result.contents, *remarks),
-            structured=result.structured,
+            structured=tame_numbers(result.structured),
             duration=self.measure(),
         )
 
@@ -226,7 +227,7 @@ class _Run:
             outcome=outcome,
             error=error,
             contents=tuple(contents),
-            structured=structured,
+            structured=tame_numbers(structured),
             duration=self.measure(),
         )
 

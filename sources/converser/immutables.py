@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
+from math import isfinite
 from typing import Any, NoReturn, TypeVar
 
 _T = TypeVar("_T")
@@ -98,6 +100,27 @@ def freeze_at_sight(kind: type, name: str) -> Callable[[Any], Any]:
     setattr(kind, name, property(look, slot.__set__))
     peek: Callable[[Any], Any] = slot.__get__
     return peek
+
+
+def tame_numbers(value: Any) -> Any:
+    """JSON data with words for numbers that JSON cannot hold, so that it can be stored; itself where it has none."""
+    pending = [value]
+    for item in pending:
+        if isinstance(item, dict):
+            pending.extend(item.values())  # pyright: ignore[reportUnknownArgumentType]
+        elif isinstance(item, list):
+            pending.extend(item)  # pyright: ignore[reportUnknownArgumentType]
+        elif isinstance(item, float) and not isfinite(item):
+            return _tame(value)
+    return value
+
+
+def _tame(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _tame(item) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, list):
+        return [_tame(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+    return json.dumps(value) if isinstance(value, float) and not isfinite(value) else value
 
 
 def thaw(value: Any) -> Any:
