@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from converser.canisters import user
+from converser.canisters import InvocationCanister, ResultCanister, user
 from converser.contents import AudioContent, ImageContent
 from converser.exceptions import ModelFailure
 from converser.replies import Limits
@@ -59,7 +59,7 @@ async def test_thinking_goes_back_with_the_calls_that_came_of_it_under_its_own_n
         assert [(m[name], len(m["tool_calls"])) for m in thinking] == [(THOUGHT, 1)]
 
 
-@pytest.mark.parametrize("status", [400, 500])
+@pytest.mark.parametrize("status", [400, 404, 500])
 async def test_a_server_whose_model_is_blind_gets_notes_in_the_place_of_images(service, status):
     service.will_fail(status, WIRE.error(status, "image input is not supported"))
     service.will_answer("A note.")
@@ -70,6 +70,18 @@ async def test_a_server_whose_model_is_blind_gets_notes_in_the_place_of_images(s
     kinds = [type(body["messages"][0]["content"]) for body in service.bodies]
     assert kinds == [list, str, str]
     assert "which you cannot see" in service.bodies[1]["messages"][0]["content"]
+
+
+async def test_a_drawing_is_named_and_not_sent_as_a_picture(service):
+    service.will_answer("Nice.")
+    drawing = ImageContent(data=b"<svg/>", mimetype="image/svg+xml")
+    call = InvocationCanister(identifier="a", name="draw")
+    result = ResultCanister(invocation_identifier="a", contents=(drawing,))
+    await service.ask([user("Look", drawing, PICTURE), call, result])
+    question, _, answer = service.bodies[0]["messages"]
+    kinds = [part["type"] for part in question["content"]]
+    assert kinds == ["text", "text", "image_url"]
+    assert "image/svg+xml, 6 bytes" in answer["content"]
 
 
 async def test_an_error_of_a_server_that_sees_is_not_taken_for_blindness(service):

@@ -8,7 +8,7 @@ import json
 import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any
+from typing import Any, TypeGuard
 from weakref import WeakKeyDictionary
 
 from ..canisters import (
@@ -188,7 +188,7 @@ class _Translation:
         thoughts: Mapping[str, str] = EMPTY
         for canister in heal(transcript[self._count :]):
             if isinstance(canister, ResultCanister):
-                images = [part for part in canister.contents if isinstance(part, ImageContent)]
+                images = [part for part in canister.contents if _is_picture(part)]
                 self._images += [_nativize_part(part) for part in images]
             else:
                 self._show()
@@ -303,13 +303,18 @@ def describe_content(content: Content) -> str:
 
 def _nativize_parts(contents: Sequence[Content]) -> str | list[Message]:
     """Plain text where there is nothing else, as the smallest servers want it."""
-    if not any(isinstance(part, (ImageContent, AudioContent)) for part in contents):
+    if not any(_is_picture(part) or isinstance(part, AudioContent) for part in contents):
         return "\n".join(describe_content(part) for part in contents)
     return [_nativize_part(part) for part in contents]
 
 
+def _is_picture(content: Content) -> TypeGuard[ImageContent]:
+    """Whether a model can be shown it; drawings are none, and a server that refuses one would be taken for blind."""
+    return isinstance(content, ImageContent) and content.mimetype != "image/svg+xml"
+
+
 def _nativize_part(content: Content) -> Message:
-    if isinstance(content, ImageContent):
+    if _is_picture(content):
         data = base64.b64encode(content.data).decode("ascii")
         url = f"data:{content.mimetype};base64,{data}"
         return {"type": "image_url", "image_url": {"url": url}}

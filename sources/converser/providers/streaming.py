@@ -20,6 +20,8 @@ from .failures import Service
 from .translations import Conversation, Definitions, Message, Reveals, Translations
 
 _REFUSALS = (400, 422, 501)
+_BLIND_REFUSALS = (404, 500)
+"""How some servers answer to images besides: a router that no such model is found, llama.cpp that it failed."""
 _REFUSED_MAX = 100
 
 Stream = AbstractAsyncContextManager[AsyncIterator[Any]]
@@ -60,7 +62,7 @@ class Concessions:
     def concede(self, status: int | None, request: TurnRequest) -> None:
         """Raises `Concession` where something can be given up after a refusal with this status."""
         blind = self._may_be_blind and self._vision and _has_images(request.canisters)
-        if status not in _REFUSALS and not (blind and status == 500):
+        if status not in _REFUSALS and not (blind and status in _BLIND_REFUSALS):
             return
         if self._in_question is not None:
             self._in_question()
