@@ -47,8 +47,9 @@ class Recorder(ServerProcess):
     def unsent(self) -> int:
         return 0
 
-    def write(self, line: bytes) -> None:
+    def write(self, line: bytes) -> bool:
         self.lines.append(json.loads(line))
+        return True
 
 
 @given(st.lists(MESSAGES.map(lambda m: json.dumps(m).encode()) | st.binary(), max_size=5))

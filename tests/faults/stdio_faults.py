@@ -131,7 +131,7 @@ PROCESSES = (
     ),
     _fault(
         "dies-again-and-again",
-        "dies whenever it has listed its tools",
+        "dies whenever it has listed its tools, and in a call",
         "DiesAgainAndAgain",
         sees="MCPConnectionFailure",
         words="",
@@ -139,6 +139,7 @@ PROCESSES = (
         at_most={"start": 12},
     ),
     _fault("closes-stdout", "closes its output and lives on", "ClosesStdout", **_LOST),
+    _fault("closes-stdin", "closes its input and lives on", "ClosesStdin"),
     _fault(
         "exits-at-start",
         "ends at once, with a reason",

@@ -71,10 +71,20 @@ class DiesAgainAndAgain(Server):
         super().on_tools_list(number, params)
         os._exit(4)
 
+    def trouble(self, number: Any, arguments: JSON) -> None:
+        os._exit(4)
+
 
 class ClosesStdout(Server):
     def trouble(self, number: Any, arguments: JSON) -> None:
         os.close(1)
+        hold()
+
+
+class ClosesStdin(Server):
+    def trouble(self, number: Any, arguments: JSON) -> None:
+        os.close(0)
+        self.reply(number, text_result("fine"))
         hold()
 
 

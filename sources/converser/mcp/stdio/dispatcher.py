@@ -266,11 +266,11 @@ class LeanDispatcher(Dispatcher[TransportContext]):
             self._write({"jsonrpc": "2.0", **answer})
 
     def _write(self, message: dict[str, Any]) -> None:
-        if self._process is None or self._closed:
-            raise MCPError(CONNECTION_CLOSED, "Connection closed", UNSENT)
-        if self._process.unsent > UNSENT_MAX:
+        process = None if self._closed else self._process
+        if process is not None and process.unsent > UNSENT_MAX:
             raise MCPError(REQUEST_TIMEOUT, "Timed out: the server does not read its input")
-        self._process.write(encode_message(message))
+        if process is None or not process.write(encode_message(message)):
+            raise MCPError(CONNECTION_CLOSED, "Connection closed", UNSENT)
 
     def _cancel(self, identifier: int | str) -> None:
         params = {"requestId": identifier, "reason": "The caller does not wait any more."}

@@ -86,10 +86,12 @@ class ServerProcess(asyncio.SubprocessProtocol):
         finally:
             os.close(reading)
 
-    def write(self, line: bytes) -> None:
-        """Sends a line, without waiting for the server to read it."""
-        if self._stdin is not None:
-            self._stdin.write(line)
+    def write(self, line: bytes) -> bool:
+        """Sends a line, without waiting for the server to read it; False where its input is closed."""
+        if self._stdin is None or self._stdin.is_closing():
+            return False
+        self._stdin.write(line)
+        return not self._stdin.is_closing()
 
     async def end(self) -> None:
         """Brings the process to its end: politely, then by a signal to its tree; bounded in time."""
@@ -135,8 +137,10 @@ class ServerProcess(asyncio.SubprocessProtocol):
             self._finish()  # nobody shall wait for what was lost with it
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        """Called by the loop when a stream has ended."""
-        if fd == 1:
+        """Called by the loop when a stream has ended; who reads no more may still answer what it has read."""
+        if fd == 0:
+            self._on_lost()
+        elif fd == 1:
             self._finish_soon()
 
     def process_exited(self) -> None:
