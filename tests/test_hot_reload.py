@@ -14,6 +14,7 @@ from mcp.client.session import ClientSession
 import converser
 from converser.mcp import changes
 from converser.turns import Call, TurnCompleted, TurnItem, TurnRequest
+from tests.rosters import Ears, call
 from tests.servers import processes
 
 pytestmark = pytest.mark.anyio
@@ -164,6 +165,19 @@ async def test_calls_of_one_turn_run_while_its_tools_change() -> None:
         part = results[number * len(turn) : (number + 1) * len(turn)]
         outcomes = {result.outcome.value for result in part}
         assert outcomes == ({"success"} if "old" in before else {"success", "invalid"})
+
+
+@pytest.mark.parametrize("scenario", ["loud", "sluggish"])
+async def test_a_change_is_not_missed_in_a_flood_nor_where_the_first_listing_fails(
+    scenario: str,
+) -> None:
+    server = converser.MCPServer.stdio("s", processes.raw_command(scenario), tool_prefix="")
+    ears = Ears()
+    with anyio.fail_after(30):
+        async with converser.Roster([server], observer=ears) as roster:
+            await call(roster, "s", "flip")
+            await ears.wait_until(lambda: ears.changes("s"))
+            assert list(roster.access_ensemble("s").invokers) == ["flip", "new", "work"]
 
 
 async def test_a_subscription_that_ends_is_renewed_and_nothing_is_missed() -> None:

@@ -206,6 +206,28 @@ class Changing(Scenario):
         return {"content": [{"type": "text", "text": f"{name} {json.dumps(arguments)}"}]}
 
 
+class Loud(Changing):
+    """It has much to say before it tells of a change."""
+
+    def call_tool(self, name: str, arguments: JSON) -> JSON:
+        words = {"level": "info", "data": "There is news."}
+        message = {"jsonrpc": "2.0", "method": "notifications/message", "params": words}
+        print("\n".join([json.dumps(message)] * 3_000))
+        return super().call_tool(name, arguments)
+
+
+class Sluggish(Changing):
+    """It cannot list its new tools when it is first asked for them."""
+
+    refusals = 0
+
+    def list_tools(self, cursor: str | None) -> JSON:
+        if self.is_flipped and not self.refusals:
+            self.refusals += 1
+            raise _Refusal
+        return super().list_tools(cursor)
+
+
 class Fickle(Changing):
     """Of the new era; it ends the first subscription at once, and changes its tools meanwhile."""
 
@@ -224,6 +246,18 @@ class Fickle(Changing):
             return {"resultType": "complete"}
         answer = super().answer(method, parameters)
         return answer if answer is None else {**answer, **cache}
+
+
+class Tardy(Fickle):
+    """Of both eras, and too late to answer the first question."""
+
+    is_awake = False
+
+    def answer(self, method: str, parameters: JSON) -> JSON | None:
+        was_awake, self.is_awake = self.is_awake, True
+        if not was_awake:
+            raise _NoAnswer
+        return super().answer(method, parameters)
 
 
 class Modern(Fickle):
@@ -260,6 +294,10 @@ class _NoAnswer(Exception):
     """Not answering is the answer."""
 
 
+class _Refusal(Exception):
+    """An error of the server's own is the answer."""
+
+
 SCENARIOS: dict[str, Callable[[], Scenario]] = {
     "sound": Scenario,
     "empty-schema": EmptySchema,
@@ -277,7 +315,10 @@ SCENARIOS: dict[str, Callable[[], Scenario]] = {
     "reticent": Reticent,
     "touchy": Touchy,
     "changing": Changing,
+    "loud": Loud,
+    "sluggish": Sluggish,
     "fickle": Fickle,
+    "tardy": Tardy,
     "modern": Modern,
     "mayfly": Mayfly,
     "rude": Rude,
@@ -287,7 +328,10 @@ SCENARIOS: dict[str, Callable[[], Scenario]] = {
 
 def _reply(scenario: Scenario, request: JSON) -> JSON:
     envelope = {"jsonrpc": "2.0", "id": request["id"]}
-    result = scenario.answer(request["method"], request.get("params") or {})
+    try:
+        result = scenario.answer(request["method"], request.get("params") or {})
+    except _Refusal:
+        return {**envelope, "error": {"code": -32603, "message": "Not now"}}
     if result is None:
         error = {"code": -32601, "message": f"Method not found: {request['method']}"}
         return {**envelope, "error": error}

@@ -41,6 +41,7 @@ class ChangeSignal:
 
     async def follow(self, session: ClientSession, react: Callable[[], Awaitable[None]]) -> None:
         """Reacts to changes for as long as the session lasts."""
+        pause = _PAUSE
         async with anyio.create_task_group() as group:
             group.start_soon(self._listen, session)
             while True:
@@ -52,6 +53,12 @@ class ChangeSignal:
                     await react()
                 except Exception as failure:
                     _log.warning("The tools could not be listed again: %s", failure)
+                    with anyio.move_on_after(pause):
+                        await self._hint.wait()
+                    self.hint()
+                    pause = min(_PAUSE_MAX, pause * 2)
+                else:
+                    pause = _PAUSE
 
     async def _listen(self, session: ClientSession) -> None:
         """Subscribes to changes where the protocol asks for it, again and again where that breaks."""

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from .base import SessionClient
     from .handlers import ElicitationHandler
 
-_log = logging.getLogger(__name__)
 _S = ConnectionState
 _TROUBLES = frozenset({_S.FAILED, _S.NEEDS_AUTH, _S.RECONNECTING})
 
@@ -33,11 +31,15 @@ class Share:
         client.watch(on_tools=self._tell_tools, on_state=self._tell_state)
 
     async def _tell_tools(self) -> None:
+        """Tells all holders, whatever becomes of one; who could not list again raises in the end."""
+        failures: list[Exception] = []
         for lease in tuple(self.holders):
             try:
                 await lease.on_tools()
             except Exception as failure:
-                _log.warning("The tools could not be listed again: %s", failure)
+                failures.append(failure)
+        if failures:
+            raise failures[0]
 
     def _tell_state(self, state: str, reason: str) -> None:
         for lease in tuple(self.holders):

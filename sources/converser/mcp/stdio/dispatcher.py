@@ -17,6 +17,7 @@ from typing import Any
 
 import anyio
 import anyio.abc
+import anyio.lowlevel
 from mcp.shared.dispatcher import (
     CallOptions,
     Dispatcher,
@@ -47,6 +48,7 @@ Treat = Callable[[str, "dict[str, Any]"], "dict[str, Any]"]
 ARRIVALS_MAX = 1_000
 LARGE = 1024 * 1024
 """Bytes of a message that may take a moment to look at."""
+_TOOLS_CHANGED = "notifications/tools/list_changed"
 UNSENT_MAX = 64 * 1024 * 1024
 _log = logging.getLogger(__name__)
 
@@ -80,6 +82,7 @@ class LeanDispatcher(Dispatcher[TransportContext]):
         self._pending: dict[int | str, _Pending] = {}
         self._arrivals: asyncio.Queue[Arrival | _Pending | None] = asyncio.Queue()
         self._intercept: OnNotifyIntercept | None = None
+        self._change_waits = False
         self._closed = False
         self._ended = False
         self._reductions = 0
@@ -141,8 +144,12 @@ class LeanDispatcher(Dispatcher[TransportContext]):
             while (item := await self._arrivals.get()) is not None:
                 if isinstance(item, _Pending):
                     item.settle()
-                else:
-                    inbox.take(*item)
+                    continue
+                if item[1] == _TOOLS_CHANGED:
+                    self._change_waits = False
+                if inbox.is_full:  # of such as may be done as soon as they have their turn
+                    await anyio.lowlevel.checkpoint()
+                await inbox.take(*item)
             group.cancel_scope.cancel()
 
     def take_line(self, line: bytes | Spill) -> None:
@@ -233,21 +240,32 @@ class LeanDispatcher(Dispatcher[TransportContext]):
     def _take_call(self, message: dict[str, Any]) -> None:
         """Sorts what the server sends of its own accord; handlers run in tasks, not in this callback."""
         method, params = message["method"], as_dictionary(message.get("params"))
-        if not isinstance(method, str) or self._arrivals.qsize() >= ARRIVALS_MAX:
-            self.strays += 1
-            return
         identifier = message.get("id")
-        if identifier is None:
-            if method == "notifications/progress" and params:
-                pending = self._pending.get(_normalise(params.get("progressToken")))
-                if pending is not None and pending.on_progress is not None:
-                    self._arrivals.put_nowait((pending.on_progress, method, params))
-            if run_notify_intercept(self._intercept, method, params):
-                return
-        elif not isinstance(identifier, int | str):
+        if not isinstance(method, str) or not isinstance(identifier, int | str | None):
             self.strays += 1
+        elif identifier is not None:
+            self._queue(identifier, method, params)
+        elif not run_notify_intercept(self._intercept, method, params):
+            self._take_notification(method, params)
+
+    def _take_notification(self, method: str, params: dict[str, Any] | None) -> None:
+        """Sorts a notification; that the tools have changed is never lost in a flood, and waits once."""
+        if method == _TOOLS_CHANGED:
+            if not self._change_waits:
+                self._change_waits = True
+                self._arrivals.put_nowait((None, method, params))
             return
-        self._arrivals.put_nowait((identifier, method, params))
+        if method == "notifications/progress" and params:
+            pending = self._pending.get(_normalise(params.get("progressToken")))
+            if pending is not None and pending.on_progress is not None:
+                self._queue(pending.on_progress, method, params)
+        self._queue(None, method, params)
+
+    def _queue(self, *arrival: Any) -> None:
+        if self._arrivals.qsize() < ARRIVALS_MAX:
+            self._arrivals.put_nowait(arrival)
+        else:
+            self.strays += 1
 
     def _fail_broken(self, line: bytes, reason: str, remedy: str = "") -> None:
         """Fails the call that a broken line answers."""

@@ -74,12 +74,17 @@ class Inbox:
         self._handlers = 0
         self.dropped = 0
 
-    def take(
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing can be begun before something has ended."""
+        return self._handlers >= HANDLERS_MAX
+
+    async def take(
         self, identifier: int | str | ProgressFnT | None, method: str, params: dict[str, Any] | None
     ) -> None:
         """Takes one message: a request has an id, a notification none, and progress a listener."""
         if identifier is None:
-            self._take_notification(method, params)
+            await self._take_notification(method, params)
         elif isinstance(identifier, int | str):
             self._take_request(identifier, method, params)
         else:
@@ -87,26 +92,27 @@ class Inbox:
 
     def _take_request(self, identifier: Any, method: str, params: Any) -> None:
         """Answers a request of the server's in a task of its own."""
-        if self._handlers >= HANDLERS_MAX:
+        if self.is_full:
             self._refuse(identifier, INTERNAL_ERROR, "Too many requests at once")
             return
         self._begin(self._answer, identifier, method, params)
 
-    def _take_notification(self, method: str, params: dict[str, Any] | None) -> None:
-        """Hands a notification on; a cancellation ends the request that it names."""
+    async def _take_notification(self, method: str, params: dict[str, Any] | None) -> None:
+        """Hands a notification on, which waits for nothing; a cancellation ends the request that it names."""
         if method == "notifications/cancelled":
             identifier = (params or {}).get("requestId")
             if isinstance(identifier, int | str) and identifier in self._scopes:
                 self._scopes[identifier].cancel()
-        if self._handlers >= HANDLERS_MAX:
-            self.dropped += 1
-            return
-        self._begin(self._hear, method, params)
+        try:
+            context = InboundContext(outbound=self._outbound, request_id=None)
+            await self._on_notify(context, method, params)
+        except Exception:
+            _log.exception("A handler for a notification of a server raised")
 
     def _take_progress(self, listener: ProgressFnT, params: dict[str, Any]) -> None:
         """Tells the caller of a request how far it is."""
         progress, total = _read_number(params.get("progress")), _read_number(params.get("total"))
-        if progress is None or self._handlers >= HANDLERS_MAX:
+        if progress is None or self.is_full:
             self.dropped += 1
             return
         message = params.get("message")
@@ -123,10 +129,6 @@ class Inbox:
             _log.exception("A handler for a message of a server raised")
         finally:
             self._handlers -= 1
-
-    async def _hear(self, method: str, params: Any) -> None:
-        context = InboundContext(outbound=self._outbound, request_id=None)
-        await self._on_notify(context, method, params)
 
     async def _answer(self, identifier: Any, method: str, params: Any) -> None:
         context = InboundContext(outbound=self._outbound, request_id=identifier)
