@@ -75,7 +75,7 @@ SESSIONS = (
         act="reconnect",
         connect_timeout=6.0,
         guard=45.0,
-        at_most={"discover": 1},
+        at_most={"discover": 2},
     ),
     _fault(
         "http-404-among-many",
