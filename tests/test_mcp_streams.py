@@ -13,7 +13,10 @@ import anyio
 import httpx2
 import pytest
 
+import converser
 from converser.mcp.http.streams import create_lean_transport
+from tests.faults.overhttp.sound import Sound
+from tests.faults.overhttp.wire import HttpServer, Line, Request
 
 pytestmark = pytest.mark.anyio
 
@@ -53,6 +56,28 @@ def count_segments(connection: socket.socket) -> int:
     """How many segments with data have come: `tcpi_data_segs_in`."""
     told = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 192)
     return int.from_bytes(told[152:156], sys.byteorder)
+
+
+class Patient(Sound):
+    """Answers no slow call before it is told to."""
+
+    async def trouble(self, request: Request, line: Line) -> None:
+        self.release.set()
+        await super().trouble(request, line)
+
+
+async def test_a_call_does_not_wait_for_the_many_that_are_under_way() -> None:
+    with HttpServer(Patient()).running() as server, anyio.fail_after(20):
+        client = converser.HttpMCPClient(f"{server.origin}/mcp")
+        async with (
+            await converser.discover_mcp_tools(client, "h") as ensemble,
+            anyio.create_task_group() as group,
+        ):
+            for _ in range(150):
+                group.start_soon(ensemble.access_invoker("slow"))
+            echoed = await ensemble.access_invoker("echo")({"text": "hi"})
+            await ensemble.access_invoker("trouble")()
+    assert echoed.text == "hi"
 
 
 @pytest.mark.parametrize("length", [0, 65_536, 1_000_000])

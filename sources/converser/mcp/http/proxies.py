@@ -9,10 +9,13 @@ from urllib.request import getproxies, proxy_bypass
 
 import httpx2
 
+_LIMITS = httpx2.Limits(max_connections=None, max_keepalive_connections=100)
+"""Each call that is under way needs a connection of its own, and how many there are is for their callers to say."""
+
 
 def create_transport(url: str) -> httpx2.AsyncHTTPTransport:
     """A transport to this address, through a proxy where there is one."""
-    return httpx2.AsyncHTTPTransport(proxy=find_proxy(url))
+    return httpx2.AsyncHTTPTransport(proxy=find_proxy(url), limits=_LIMITS)
 
 
 def find_proxy(url: str) -> str | None:
