@@ -23,7 +23,7 @@ from .attempts import Attempts
 from .caller import Caller
 from .calls import request_sign_of_life
 from .changes import ChangeSignal
-from .connection import Connection, Patience
+from .connection import Connection, Patience, Settle
 from .deadlines import PatientTime
 from .eras import EraMemory
 from .failures import (
@@ -62,6 +62,8 @@ class SessionClient(ABC):
         self.transport = transport
         self.caller = Caller(transport, asks_people=elicit is not None)
         self.ring: StderrRing | None = None
+        self.on_forgotten: Callable[[], None] = lambda: None
+        """What a transport is to call when the server has forgotten the session that it opens now."""
         self._elicit = elicit
         self._patience = patience
         self._time = PatientTime()
@@ -269,6 +271,7 @@ class SessionClient(ABC):
             elicitation_callback=callback,
             connect_timeout=self._patience.connect_timeout,
         )
+        self.on_forgotten = lambda: self._notice_end(salvager, self.caller.settle)
         way = self.open_transport()
         self._sites.clear()  # they quote the last words of the process before
         async with open_session(way, era, setup) as session:
@@ -302,9 +305,9 @@ class SessionClient(ABC):
         with self.hold_clocks():
             return await self._elicit(question)
 
-    def _notice_end(self, salvager: Salvager) -> None:
+    def _notice_end(self, salvager: Salvager, settle: Settle | None = None) -> None:
         if self._salvager is salvager:
-            self._connection.mark_lost(self._connection.session)
+            self._connection.mark_lost(self._connection.session, settle)
 
     def _translate(
         self, failure: Exception, site: Site, session: ClientSession | None = None

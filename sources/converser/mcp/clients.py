@@ -128,7 +128,9 @@ class HttpMCPClient(SessionClient):
 
     def open_transport(self) -> Way:
         """Opens the HTTP client."""
-        return open_http(self._url, self._headers, self._guard_login(), self._bounds)
+        return open_http(
+            self._url, self._headers, self._guard_login(), self._bounds, self.on_forgotten
+        )
 
     def _guard_login(self) -> httpx2.Auth | None:
         return None if self._auth is None else GuardedLogin(self._auth, self.hold_clocks)

@@ -63,9 +63,14 @@ class ConfiguredMCPClient(SessionClient):
                 ring=ring,
                 bounds=Bounds(server.result_limit),
             )
-        opener = open_http if server.transport == "http" else open_sse
-        bounds = Bounds(server.result_limit)
-        return opener(resolve_url(server), resolve_headers(server), bounds=bounds)
+        url, headers, bounds = (
+            resolve_url(server),
+            resolve_headers(server),
+            Bounds(server.result_limit),
+        )
+        if server.transport == "sse":
+            return open_sse(url, headers, bounds=bounds)
+        return open_http(url, headers, bounds=bounds, on_forgotten=self.on_forgotten)
 
 
 def _take_server(name: str, found: object) -> Way:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 
 import anyio
@@ -184,6 +184,17 @@ class EventBytes(httpx2.AsyncByteStream):
         """Called by the HTTP client when it wants no more."""
         self._on_close()
         await self._response.aclose()
+
+
+class StandingEvents(EventBytes):
+    """A stream of events that is opened again when it ends, so that a broken one just ends, too."""
+
+    async def __aiter__(self) -> AsyncGenerator[bytes, None]:
+        """Called by the HTTP client."""
+        async with aclosing(super().__aiter__()) as pieces:
+            with suppress(httpx2.TransportError):
+                async for piece in pieces:
+                    yield piece
 
 
 def replace_content(

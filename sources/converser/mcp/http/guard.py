@@ -8,6 +8,8 @@ No text of an exception is passed on that could quote a header: headers hold sec
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -23,6 +25,7 @@ from .exchanges import (
     EventBytes,
     Exchange,
     Resumptions,
+    StandingEvents,
     Throttle,
     read_answer,
     read_head,
@@ -33,6 +36,8 @@ from .logins import find_refusal
 _ERROR_MAX = 1024 * 1024
 _NOTICE_PATIENCE = 5.0
 _GOODBYE_PATIENCE = 2.0
+_KNOCKS_MAX = 3
+_KNOCK_PAUSE, _KNOCK_PAUSE_MAX = 1.0, 30.0
 _NEVER_SENT = (
     httpx2.ConnectError,
     httpx2.ConnectTimeout,
@@ -53,9 +58,17 @@ _WORDS_MAX = 1_000
 class GuardedTransport(httpx2.AsyncBaseTransport):
     """Answers in the server's place where the server, or the way to it, is broken."""
 
-    def __init__(self, inner: httpx2.AsyncBaseTransport, bounds: Bounds = USUAL_BOUNDS) -> None:
+    def __init__(
+        self,
+        inner: httpx2.AsyncBaseTransport,
+        bounds: Bounds = USUAL_BOUNDS,
+        on_forgotten: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Takes what is told where a stream shows, without any call, that the server forgot the session."""
         self._inner = inner
         self._bounds = bounds
+        self._on_forgotten = on_forgotten
+        self._has_listened = False
         self._exchanges: dict[bytes, Exchange] = {}
         self._notices: set[anyio.CancelScope] = set()
         self._throttle = Throttle()
@@ -152,15 +165,40 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
                 self._notices.discard(scope)
 
     async def _listen(self, request: httpx2.Request) -> httpx2.Response:
-        """Opens a stream of events; a server that closes it at once is not hammered."""
-        await self._throttle.wait()
+        """Opens a stream of events; where there was one before, the session is gone if there is none now."""
         if not self._resumptions.is_worthwhile(request.headers.get("last-event-id")):
             return httpx2.Response(410, request=request)
-        response = await self._inner.handle_async_request(request)
+        response = await self._knock(request)
+        if response.status_code == 404 and self._has_listened:
+            self._on_forgotten()
         if response.status_code != 200:
             return response
-        stream = EventBytes(response, Exchange(), lambda: None, self._bounds)
+        self._has_listened = True
+        stream = StandingEvents(response, Exchange(), lambda: None, self._bounds)
         return replace_content(response, request, stream)
+
+    async def _knock(self, request: httpx2.Request) -> httpx2.Response:
+        """Asks for a stream, again and again where there was one: the SDK gives up at the second fault.
+
+        A server that closes it at once is not hammered; and for what a call waits for, not for long.
+        """
+        is_awaited = "last-event-id" in request.headers
+        attempts = 1 if not self._has_listened else _KNOCKS_MAX if is_awaited else math.inf
+        pause = _KNOCK_PAUSE
+        while True:
+            attempts -= 1
+            await self._throttle.wait()
+            try:
+                response = await self._inner.handle_async_request(request)
+            except httpx2.TransportError:
+                if attempts <= 0:
+                    raise
+            else:
+                if response.status_code < 500 or attempts <= 0:
+                    return response
+                await response.aclose()
+            await anyio.sleep(pause)
+            pause = min(_KNOCK_PAUSE_MAX, pause * 2)
 
 
 async def _explain_status(request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:

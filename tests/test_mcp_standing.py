@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The stream on which an HTTP server of the older era speaks unasked: how it breaks, and what it shows."""
+
+from __future__ import annotations
+
+import asyncio
+
+import anyio
+import pytest
+
+import converser
+from tests.faults.overhttp.sound import CACHE, Sound
+from tests.faults.overhttp.wire import JSON, HttpServer, Line, Request
+from tests.places import LIMIT
+from tests.rosters import Ears
+
+pytestmark = pytest.mark.anyio
+
+CHANGE = b'data: {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}\n\n'
+NEW: JSON = {"name": "new", "inputSchema": {"type": "object"}}
+
+
+class Standing(Sound):
+    """Has such a stream, and opens it again within a moment."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.streams = 0
+        self.listed = asyncio.Event()
+        self.has_news = False
+
+    async def on_list(self, request: Request, line: Line) -> None:
+        await self.reply(request, line, {"tools": [NEW] if self.has_news else [], **CACHE})
+        self.listed.set()
+
+    async def on_get(self, request: Request, line: Line) -> None:
+        self.streams += 1
+        line.open = False
+        head = {"content-type": "text/event-stream", "transfer-encoding": "chunked"}
+        await line.begin(200, head)
+        await self.send(line, b"retry: 10\n\n")
+        await self.stand(line)
+
+    async def send(self, line: Line, data: bytes) -> None:
+        await line.write(b"%x\r\n%b\r\n" % (len(data), data))
+
+    async def stand(self, line: Line) -> None:
+        """What it does with the stream."""
+        await line.hold()
+
+
+class Brittle(Standing):
+    """Its stream breaks three times; only then it tells of a change."""
+
+    async def stand(self, line: Line) -> None:
+        if self.streams <= 3:
+            line.reset()
+            return
+        self.has_news = True
+        await self.send(line, CHANGE)
+        await line.hold()
+
+
+class Forgetful(Standing):
+    """It forgets its first session, whose stream ends, and has a new tool in the second one."""
+
+    async def on_get(self, request: Request, line: Line) -> None:
+        if request.headers["mcp-session-id"] not in self.sessions:
+            await line.respond(404)
+        else:
+            await super().on_get(request, line)
+
+    async def stand(self, line: Line) -> None:
+        if self.sessions_made > 1:
+            await line.hold()
+        else:
+            await self.listed.wait()
+            self.sessions.clear()
+            self.has_news = True
+            await line.write(b"0\r\n\r\n")
+
+
+class WithoutStream(Sound):
+    """It knows nothing of streams, and says so in the words for what is not there."""
+
+    async def on_get(self, request: Request, line: Line) -> None:
+        await line.respond(404)
+        self.server.notes["refused"] += 1
+
+
+async def _watch(server: HttpServer, ears: Ears) -> list[str]:
+    """The states that a server goes through until it has the new tool, of which nobody asks it."""
+    configured = converser.MCPServer.http("h", f"{server.origin}/mcp", tool_prefix="")
+    with anyio.fail_after(LIMIT):
+        async with converser.Roster([configured], observer=ears) as roster:
+            await ears.wait_until(lambda: ears.changes("h"))
+            assert list(roster.access_ensemble("h").invokers) == ["new"]
+            return ears.states("h")
+
+
+async def test_a_stream_that_breaks_again_and_again_is_opened_again() -> None:
+    with HttpServer(Brittle()).running() as server:
+        assert await _watch(server, Ears()) == ["pending", "connected"]
+
+
+async def test_a_forgotten_session_is_noticed_without_a_call() -> None:
+    with HttpServer(Forgetful()).running() as server:
+        states = await _watch(server, Ears())
+    assert states == ["pending", "connected", "reconnecting", "connected"]
+
+
+async def test_a_server_without_such_a_stream_has_not_forgotten_the_session() -> None:
+    behaviour = WithoutStream()
+    with HttpServer(behaviour).running() as server, anyio.fail_after(LIMIT):
+        client = converser.HttpMCPClient(f"{server.origin}/mcp")
+        async with await converser.discover_mcp_tools(client, "h") as ensemble:
+            while not server.notes["refused"]:
+                await ensemble.access_invoker("echo")({"text": "hi"})
+            await ensemble.access_invoker("echo")({"text": "hi"})
+            assert client.reconnects == 0
+    assert behaviour.sessions_made == 1
