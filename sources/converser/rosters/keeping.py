@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+import anyio
 from anyio.to_thread import run_sync
 
 from ..configuration import MCPServer
@@ -31,10 +32,12 @@ class CatalogueKeeper:
         self.path = path
         self.remark = ""
         """Why the file could not be written, if so."""
-        self._renews = renews
+        self.renews = renews
+        """Whether what has drifted is known from then on."""
         self._known: dict[str, CatalogueEntry] = {}
         self._seen: dict[str, CatalogueEntry] = {}
         self._unwritten: dict[str, CatalogueEntry] = {}
+        self._writing = anyio.Lock()
 
     async def load(self) -> None:
         """Reads the file; a damaged one is a `ConfigurationFailure`."""
@@ -53,7 +56,7 @@ class CatalogueKeeper:
         entry = self._seen[server.name] = describe_server(server, tools)
         remembered = self.recall(server)
         drift = Drift() if remembered is None else find_drift(remembered, entry.tools)
-        if remembered is None or (drift and self._renews):
+        if remembered is None or (drift and self.renews):
             self._known[server.name] = self._unwritten[server.name] = entry
         return drift
 
@@ -63,21 +66,30 @@ class CatalogueKeeper:
         self._unwritten.update(self._seen)
 
     async def save(self) -> None:
-        """Writes what is new; a file that cannot be written is remarked, and harms nothing."""
-        if self.path is None or not self._unwritten:
-            return
-        entries, self._unwritten = self._unwritten, {}
-        try:
-            await run_sync(_merge, self.path, entries)
-        except ConfigurationFailure as failure:
-            self.remark = str(failure)
-        except (OSError, RecursionError) as failure:
-            reason = getattr(failure, "strerror", None) or type(failure).__name__
-            self.remark = f"{clean_text(str(self.path))} cannot be written: {reason}."
-        else:
-            self.remark = ""
-            return
-        self._unwritten = {**entries, **self._unwritten}
+        """Writes what is new; a file that cannot be written is remarked, and harms nothing.
+
+        What is new stays so until it is written, also where somebody ends this before.
+        """
+        async with self._writing:
+            if self.path is None or not self._unwritten:
+                return
+            entries = dict(self._unwritten)
+            self.remark = await _try_to_merge(self.path, entries)
+            if not self.remark:
+                left = self._unwritten.items()
+                self._unwritten = {n: e for n, e in left if entries.get(n) is not e}
+
+
+async def _try_to_merge(path: Path, entries: dict[str, CatalogueEntry]) -> str:
+    """Why entries could not be put into the file; nothing where they are."""
+    try:
+        await run_sync(_merge, path, entries)
+    except ConfigurationFailure as failure:
+        return str(failure)
+    except (OSError, RecursionError) as failure:
+        reason = getattr(failure, "strerror", None) or type(failure).__name__
+        return f"{clean_text(str(path))} cannot be written: {reason}."
+    return ""
 
 
 def _merge(path: Path, entries: dict[str, CatalogueEntry]) -> None:

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..configuration import MCPServer
@@ -33,8 +34,15 @@ class Member:
     """A server, from its place in the configuration to its tools."""
 
     def __init__(
-        self, server: MCPServer, *, hear: Hear, elicit: ElicitationHandler | None, lazy: bool
+        self,
+        server: MCPServer,
+        *,
+        hear: Hear,
+        note: Callable[[Member], None],
+        elicit: ElicitationHandler | None,
+        lazy: bool,
     ) -> None:
+        """Takes a server, and who hears of its events, and of its tools when they were listed again."""
         self.server = server
         self.lease = Lease(server, elicit=elicit)
         self.lease.is_retired = True  # until the roster is open
@@ -43,11 +51,13 @@ class Member:
         )
         self.ensemble.enabled = server.enabled
         self.ensemble.observe(lambda event: self._pass_on(event, hear))
+        self.lease.on_tools = partial(self._relist, self.lease.on_tools, note)
         self.failure: ConverserFailure | None = None
         self.drift = Drift()
         self.pulse = Pulse()
         self.is_listed = False
         """Whether the tools are as the server itself listed them."""
+        self._acquaintance: dict[str, str | None] = {}
         self._lazy = lazy
         self._elicit = elicit
 
@@ -135,7 +145,7 @@ class Member:
     def note_tools(self, keeper: CatalogueKeeper) -> Drift:
         """Compares the tools with those that were last seen."""
         drift = keeper.note(self.server, self.ensemble.tools)
-        if drift:
+        if drift or not keeper.renews:
             self.drift = drift
         return drift
 
@@ -188,17 +198,26 @@ class Member:
     def _survey_client(self) -> dict[str, Any]:
         if (client := self.lease.client) is None:
             return {}
-        name, version = client.server_info or (None, None)
+        self._make_acquaintance()
         return {
-            "server_name": name,
-            "server_version": version,
-            "protocol_version": client.protocol_version,
-            "instructions": client.instructions,
+            **self._acquaintance,
             "last_seen": client.caller.last_seen,
             "reconnects": client.reconnects,
             "calls": client.caller.calls,
             "failures": client.caller.failures,
             "latency": client.caller.latency,
+        }
+
+    def _make_acquaintance(self) -> None:
+        """Keeps what a server says of itself, so that it is known also of one that was lost."""
+        if (client := self.lease.client) is None or client.protocol_version is None:
+            return
+        name, version = client.server_info or (None, None)
+        self._acquaintance = {
+            "server_name": name,
+            "server_version": version,
+            "protocol_version": client.protocol_version,
+            "instructions": client.instructions,
         }
 
     def find_error(self) -> ConverserFailure | None:
@@ -222,7 +241,14 @@ class Member:
             remarks.append(f"The tools are not as they were last seen. {self.drift}.")
         return remarks
 
+    async def _relist(
+        self, reload: Callable[[], Awaitable[None]], note: Callable[[Member], None]
+    ) -> None:
+        await reload()
+        note(self)
+
     def _pass_on(self, event: Any, hear: Hear) -> None:
+        self._make_acquaintance()
         if isinstance(event, (ServerStateChanged, ToolsChanged)):
             hear(self, event)
 

@@ -159,12 +159,14 @@ class Operations:
         if self.is_running:
             self.chores.start(work, f"converser: {subject}")
 
+    def note(self, member: Member) -> None:
+        """Compares tools that were listed again, also those that are not exposed, and keeps what is new."""
+        member.note_tools(self._keeper)
+        self.start_chore(self._keeper.save, "catalogue")
+
     def hear(self, member: Member, event: ServerStateChanged | ToolsChanged) -> None:
         """Reacts to what happened to a server, and passes it on."""
-        if isinstance(event, ToolsChanged):
-            member.note_tools(self._keeper)
-            self.start_chore(self._keeper.save, "catalogue")
-        elif event.state == _S.CONNECTED.value:
+        if isinstance(event, ServerStateChanged) and event.state == _S.CONNECTED.value:
             member.failure = None
             if not member.is_listed:
                 self.start_chore(lambda: self._catch_up(member), f"tools of {member.name}")

@@ -205,7 +205,8 @@ class Roster:
             member.forget_drift()
 
     def _enlist(self, server: MCPServer) -> Member:
-        return Member(server, hear=self._operations.hear, elicit=self._elicit, lazy=self._lazy)
+        hear, note = self._operations.hear, self._operations.note
+        return Member(server, hear=hear, note=note, elicit=self._elicit, lazy=self._lazy)
 
     def _find(self, name: str) -> Member:
         if (member := self._members.get(name)) is not None:

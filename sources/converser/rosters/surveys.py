@@ -41,6 +41,7 @@ class ServerSurvey:
     """As `MCPServer.describe` has it."""
     error: ConverserFailure | None = None
     server_name: str | None = None
+    """What it last said of itself, this and the next three."""
     server_version: str | None = None
     protocol_version: str | None = None
     instructions: str | None = None

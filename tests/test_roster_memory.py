@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a roster knows of a server beyond the moment: who it was, and how its tools have drifted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+import converser
+from tests.places import LIMIT
+from tests.rosters import Ears, call
+from tests.servers import processes
+
+pytestmark = pytest.mark.anyio
+
+
+def _make_server(scenario: str, **settings: Any) -> converser.MCPServer:
+    return converser.MCPServer.stdio(
+        "a", processes.raw_command(scenario), tool_prefix="", **settings
+    )
+
+
+async def _flip(roster: converser.Roster, ears: Ears) -> None:
+    """Has the tools exchanged, and waits until that is heard."""
+    count = len(ears.changes("a"))
+    await call(roster, "a", "flip")
+    await ears.wait_until(lambda: len(ears.changes("a")) > count)
+
+
+async def test_a_drift_is_over_when_the_tools_are_again_as_the_catalogue_has_them(
+    tmp_path: Path,
+) -> None:
+    lock, ears, server = tmp_path / "converser.lock", Ears(), _make_server("changing")
+    with anyio.fail_after(LIMIT):
+        async with converser.Roster([server], lock=lock):
+            pass
+        async with converser.Roster([server], lock=lock, renew_lock=False, observer=ears) as roster:
+            await _flip(roster, ears)
+            assert roster.survey()["a"].drift.added == ("new",)
+            await _flip(roster, ears)
+            assert not roster.survey()["a"].drift
+
+
+async def test_tools_that_are_not_exposed_are_catalogued_too_when_they_change(
+    tmp_path: Path,
+) -> None:
+    lock, server = tmp_path / "converser.lock", _make_server("changing", enabled_tools=["flip"])
+    with anyio.fail_after(LIMIT):
+        async with converser.Roster([server], lock=lock) as roster:
+            await call(roster, "a", "flip")
+            while not roster.survey()["a"].drift:
+                await anyio.lowlevel.checkpoint()
+            assert roster.survey()["a"].drift.removed == ("old",)
+    tools = converser.read_catalogue(lock).servers["a"].tools
+    assert [tool.name for tool in tools] == ["flip", "new", "work"]
+
+
+async def test_a_server_that_was_lost_is_still_known() -> None:
+    ears, server = Ears(), _make_server("mayfly", reconnect_attempts=0)
+    with anyio.fail_after(LIMIT):
+        async with converser.Roster([server], observer=ears) as roster:
+            await ears.wait_until(lambda: "failed" in ears.states("a"))
+            survey = roster.survey()["a"]
+    assert (survey.server_name, survey.server_version) == ("raw", "1")
+    assert survey.protocol_version == "2025-06-18"
