@@ -64,9 +64,32 @@ class OldDroppedStream(OldEvents):
 class OldRefusedPost(OldEvents):
     async def on_request(self, request: Request, line: Line) -> None:
         if (request.message.get("params") or {}).get("name") == "trouble":
-            await line.respond(500)
+            await self.refuse(request, line)
+            self.release.set()
         else:
             await super().on_request(request, line)
+
+    async def refuse(self, request: Request, line: Line) -> None:
+        await line.respond(500)
+
+
+class OldBusyPost(OldRefusedPost):
+    async def refuse(self, request: Request, line: Line) -> None:
+        await line.respond(429, headers={"retry-after": "7"})
+
+
+class OldSilentPost(OldRefusedPost):
+    async def refuse(self, request: Request, line: Line) -> None:
+        await line.hold()
+
+
+class OldForgottenSession(OldRefusedPost):
+    async def refuse(self, request: Request, line: Line) -> None:
+        self.server.notes["refused"] += 1
+        if self.server.notes["refused"] == 1:
+            await line.respond(404)
+        else:
+            await OldEvents.on_request(self, request, line)
 
 
 class OldSilent(OldEvents):

@@ -165,6 +165,17 @@ class EventBytes(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncGenerator[bytes, None]:
         """Called by the HTTP client."""
+        async with aclosing(self.iterate_events()) as pieces:
+            async for piece in pieces:
+                if len(piece) <= _SLICE:
+                    yield piece
+                    continue
+                for begin in range(0, len(piece), _SLICE):
+                    yield piece[begin : begin + _SLICE]
+                    await anyio.lowlevel.checkpoint()  # the SDK looks at each slice several times
+
+    async def iterate_events(self) -> AsyncGenerator[bytes, None]:
+        """The events, each piece one or several whole ones."""
         raw = iterate_pieces(self._response)
         async with aclosing(raw), aclosing(shrink_events(raw, self._bounds)) as pieces:
             while True:
@@ -173,12 +184,7 @@ class EventBytes(httpx2.AsyncByteStream):
                     piece = await anext(pieces, b"")
                 if self._exchange.is_over or not piece:
                     return
-                if len(piece) <= _SLICE:
-                    yield piece
-                    continue
-                for begin in range(0, len(piece), _SLICE):
-                    yield piece[begin : begin + _SLICE]
-                    await anyio.lowlevel.checkpoint()  # the SDK looks at each slice several times
+                yield piece
 
     async def aclose(self) -> None:
         """Called by the HTTP client when it wants no more."""
@@ -189,9 +195,9 @@ class EventBytes(httpx2.AsyncByteStream):
 class StandingEvents(EventBytes):
     """A stream of events that is opened again when it ends, so that a broken one just ends, too."""
 
-    async def __aiter__(self) -> AsyncGenerator[bytes, None]:
-        """Called by the HTTP client."""
-        async with aclosing(super().__aiter__()) as pieces:
+    async def iterate_events(self) -> AsyncGenerator[bytes, None]:
+        """The events, each piece one or several whole ones."""
+        async with aclosing(super().iterate_events()) as pieces:
             with suppress(httpx2.TransportError):
                 async for piece in pieces:
                     yield piece

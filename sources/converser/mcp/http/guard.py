@@ -15,10 +15,9 @@ from typing import Any
 
 import anyio
 import httpx2
-from mcp_types import METHOD_NOT_FOUND
 
 from ...tasks import spawn
-from ..failures import annotate_error, wrap_fault
+from ..failures import wrap_fault
 from ..oversize.spills import USUAL_BOUNDS, Bounds
 from .exchanges import (
     BrokenAnswer,
@@ -31,28 +30,13 @@ from .exchanges import (
     read_head,
     replace_content,
 )
+from .faults import blame_network, explain_status
 from .logins import find_refusal
 
-_ERROR_MAX = 1024 * 1024
 _NOTICE_PATIENCE = 5.0
 _GOODBYE_PATIENCE = 2.0
 _KNOCKS_MAX = 3
 _KNOCK_PAUSE, _KNOCK_PAUSE_MAX = 1.0, 30.0
-_NEVER_SENT = (
-    httpx2.ConnectError,
-    httpx2.ConnectTimeout,
-    httpx2.PoolTimeout,
-    httpx2.LocalProtocolError,
-    httpx2.UnsupportedProtocol,
-)
-_LOST_SESSION = (
-    "session not found",
-    "session terminated",
-    "no valid session id",
-    "invalid session id",
-    "server not initialized",
-)
-_WORDS_MAX = 1_000
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
@@ -91,7 +75,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         except httpx2.TransportError as failure:
             if request.method != "POST":
                 raise
-            return _answer(request, 503, _blame_network(failure))
+            return _answer(request, 503, blame_network(failure))
 
     async def aclose(self) -> None:
         """Closes the transport inside."""
@@ -110,7 +94,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             with exchange.waiting():
                 response = await self._request(request, exchange, number)
         except httpx2.TransportError as failure:
-            response = _answer(request, 503, _blame_network(failure))
+            response = _answer(request, 503, blame_network(failure))
         except BrokenAnswer as failure:
             response = _answer(request, 502, wrap_fault(failure.fault))
         finally:
@@ -125,7 +109,9 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         response = await self._inner.handle_async_request(request)
         status = response.status_code
         if status >= 400:
-            return await _explain_status(request, response)
+            has_session = "mcp-session-id" in request.headers
+            error = await explain_status(response, has_session=has_session)
+            return _answer(request, status, error, dict(response.headers))
         if 300 <= status < 400:
             return response
         kind = response.headers.get("content-type", "").lower()
@@ -199,64 +185,6 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
                 await response.aclose()
             await anyio.sleep(pause)
             pause = min(_KNOCK_PAUSE_MAX, pause * 2)
-
-
-async def _explain_status(request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
-    """The SDK reads a JSON-RPC error body of an error response verbatim; so there will be one."""
-    status = response.status_code
-    body = await _read_body(response)
-    error = _find_error(body)
-    words = error["message"] if error else body[:_WORDS_MAX].decode("utf-8", "replace")
-    lost = "mcp-session-id" in request.headers and _is_session_lost(status, error, words)
-    retry_after = response.headers.get("retry-after")
-    fault = {"status": status, "retry_after": retry_after, "lost": lost}
-    if lost or status in (401, 403):
-        error = None
-    error = annotate_error(error, fault) if error else wrap_fault(fault)
-    return _answer(request, status, error, dict(response.headers))
-
-
-def _is_session_lost(status: int, error: dict[str, Any] | None, words: str) -> bool:
-    """Whether the server has forgotten the session, in one of the ways in which servers say so."""
-    if status == 404:
-        return error is None or error["code"] != METHOD_NOT_FOUND
-    return status == 400 and any(phrase in words.lower() for phrase in _LOST_SESSION)
-
-
-async def _read_body(response: httpx2.Response) -> bytes:
-    """The body where it may tell why: JSON, or the words that go with 400; nothing where it is large."""
-    body = b""
-    try:
-        if response.status_code == 400 or "json" in response.headers.get("content-type", ""):
-            async for chunk in response.aiter_bytes():
-                body += chunk
-                if len(body) > _ERROR_MAX:
-                    return b""
-    except (httpx2.HTTPError, httpx2.StreamError):
-        return b""
-    finally:
-        await response.aclose()
-    return body
-
-
-def _find_error(body: bytes) -> dict[str, Any] | None:
-    """The JSON-RPC error in a body, also where it has no id; other JSON tells the SDK nothing."""
-    try:
-        error = json.loads(body)["error"]
-        return {
-            "code": int(error["code"]),
-            "message": str(error["message"]),
-            "data": error.get("data"),
-        }
-    except (LookupError, RecursionError, TypeError, ValueError):
-        return None
-
-
-def _blame_network(failure: httpx2.TransportError) -> dict[str, Any]:
-    text = str(failure) or type(failure).__name__
-    if isinstance(failure, httpx2.LocalProtocolError):
-        text = "the request is not valid HTTP"
-    return wrap_fault({"text": text, "sent": not isinstance(failure, _NEVER_SENT)})
 
 
 def _answer(

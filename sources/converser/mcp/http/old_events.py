@@ -3,21 +3,29 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
+from typing import Any
 
 import anyio
 import httpx2
+from pydantic_core import to_json
 
-from ..failures import HttpRefusal
+from ...tasks import spawn
+from ..failures import HttpRefusal, wrap_fault
 from ..oversize.spills import USUAL_BOUNDS, Bounds
-from .exchanges import EventBytes, Exchange, is_message, replace_content
+from .exchanges import EventBytes, Exchange, is_message, read_head, replace_content
+from .faults import blame_network, explain_status
 from .logins import find_refusal
 
 _ENDPOINT = re.compile(rb"event: *endpoint\r?\ndata: *(\S+)\r?\n")
 _ENDPOINT_PLACE_MAX = 65_536
+_POST_PATIENCE = 1.0
+_LOGIN_PATIENCE = 10.0
+_UNAUTHORIZED = (401, 403)
 _LEFT = (anyio.BrokenResourceError, anyio.ClosedResourceError)
 
 
@@ -48,13 +56,17 @@ class OldEventsTransport(httpx2.AsyncBaseTransport):
         self._inner = inner
         self._has_login = has_login
         self._bounds = bounds
-        self._exchange = Exchange()
+        self._events: _CheckedEvents | None = None
+        self._deliveries: dict[_Delivery, None] = {}
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Passes a request on; what a login asks elsewhere must come back as it is."""
         refusal = find_refusal(request)
         if request.method == "POST" and is_message(await request.aread()):
-            return await self._post(request) if refusal is None else self._lose(request)
+            if refusal is None:
+                return await self._post(request)
+            self._fail(request, wrap_fault(refusal))
+            return httpx2.Response(202, request=request)
         if refusal is not None:
             raise HttpRefusal(**refusal)
         response = await self._inner.handle_async_request(request)
@@ -63,53 +75,128 @@ class OldEventsTransport(httpx2.AsyncBaseTransport):
         if response.status_code >= 400:
             await response.aclose()
             raise HttpRefusal(response.status_code, response.headers.get("retry-after"))
-        stream = _CheckedEvents(response, self._exchange, request.url, self._bounds)
+        stream = self._events = _CheckedEvents(response, request.url, self._bounds)
         return replace_content(response, request, stream)
 
     async def aclose(self) -> None:
         """Closes the transport inside."""
+        for delivery in self._deliveries:
+            delivery.scope.cancel()
         await self._inner.aclose()
 
     async def _post(self, request: httpx2.Request) -> httpx2.Response:
-        """Sends a message; where it is lost the stream is ended, since its answer will not come."""
-        try:
-            response = await self._inner.handle_async_request(request)
-        except httpx2.TransportError:
-            return self._lose(request)
-        if response.status_code < 400:
-            return response
-        if response.status_code in (401, 403) and self._has_login:
-            return response  # which will ask again if that is the end of it
-        await response.aclose()
-        return self._lose(request)
+        """Sends a message; where the server takes its time with it, the SDK goes on to the next one."""
+        head = read_head(request.content)
+        if head.method == b"notifications/cancelled":
+            self._break_off(request)
+        delivery = _Delivery(head.identifier if head.is_request else None)
+        self._deliveries[delivery] = None
+        spawn(lambda: self._deliver(request, delivery), "converser: message")
+        with anyio.move_on_after(_LOGIN_PATIENCE if self._has_login else _POST_PATIENCE):
+            await delivery.ended.wait()
+        delivery.is_awaited = False
+        return delivery.response or httpx2.Response(202, request=request)
 
-    def _lose(self, request: httpx2.Request) -> httpx2.Response:
-        self._exchange.break_off()
-        return httpx2.Response(202, request=request)
+    async def _deliver(self, request: httpx2.Request, delivery: _Delivery) -> None:
+        """Sends a message; where it is lost, that is the answer to it, and others are still waited for."""
+        try:
+            with delivery.scope:
+                response = await self._inner.handle_async_request(request)
+                status = response.status_code
+                may_log_in = status in _UNAUTHORIZED and self._has_login and delivery.is_awaited
+                if status >= 400 and not may_log_in:
+                    self._fail(request, await explain_status(response, has_session=True))
+                elif delivery.is_awaited:
+                    delivery.response = response
+                else:
+                    await response.aclose()
+        except httpx2.TransportError as failure:
+            self._fail(request, blame_network(failure))
+        finally:
+            del self._deliveries[delivery]
+            delivery.ended.set()
+
+    def _break_off(self, request: httpx2.Request) -> None:
+        """Ends the delivery of what nobody waits for any more."""
+        number = json.loads(request.content).get("params", {}).get("requestId")
+        for delivery in self._deliveries:
+            if delivery.number == json.dumps(number).encode():
+                delivery.scope.cancel()
+
+    def _fail(self, request: httpx2.Request, error: dict[str, Any]) -> None:
+        """Answers a request in the server's place; what needs no answer is just lost."""
+        head = read_head(request.content)
+        if head.is_request and self._events is not None:
+            number = json.loads(head.identifier or b"null")
+            self._events.interject(to_json({"jsonrpc": "2.0", "id": number, "error": error}))
+
+
+class _Delivery:
+    """A message on its way to the server."""
+
+    def __init__(self, number: bytes | None) -> None:
+        self.number = number
+        self.scope = anyio.CancelScope()
+        self.ended = anyio.Event()
+        self.is_awaited = True
+        self.response: httpx2.Response | None = None
 
 
 class _CheckedEvents(EventBytes):
-    """The stream of events; the SDK waits for ever when its endpoint is elsewhere."""
+    """The stream of events, with answers of ours between; the SDK waits for ever when its endpoint is elsewhere."""
 
-    def __init__(
-        self, response: httpx2.Response, exchange: Exchange, url: httpx2.URL, bounds: Bounds
-    ) -> None:
-        super().__init__(response, exchange, lambda: None, bounds)
+    def __init__(self, response: httpx2.Response, url: httpx2.URL, bounds: Bounds) -> None:
+        super().__init__(response, Exchange(), lambda: None, bounds)
         self._url = url
+        self._sender, self._receiver = anyio.create_memory_object_stream[bytes]()
+        self._ended = anyio.Event()
+        self._failure: httpx2.TransportError | None = None
 
-    async def __aiter__(self) -> AsyncGenerator[bytes, None]:
+    def interject(self, message: bytes) -> None:
+        """Puts in a message in the server's place, between two events of its own."""
+        event = b"event: message\ndata: %b\n\n" % message
+        spawn(lambda: self._pass_on(event), "converser: answer in a server's place")
+
+    async def iterate_events(self) -> AsyncGenerator[bytes, None]:
+        """The events, each piece one or several whole ones."""
+        spawn(self._read, "converser: events")
+        try:
+            async for piece in self._receiver:
+                yield piece
+        finally:
+            self._receiver.close()
+            self._exchange.break_off()
+            with anyio.CancelScope(shield=True):
+                await self._ended.wait()
+        if self._failure is not None:
+            raise self._failure
+
+    async def aclose(self) -> None:
+        """Called by the HTTP client when it wants no more."""
+        self._receiver.close()
+        self._sender.close()
+        await super().aclose()
+
+    async def _read(self) -> None:
+        """Hands on what the server sends, in a task of its own, so that no answer of ours waits for it."""
         beginning: bytes | None = b""
-        async with aclosing(super().__aiter__()) as pieces:
-            try:
+        try:
+            async with aclosing(super().iterate_events()) as pieces:
                 async for piece in pieces:
                     if beginning is not None:
                         beginning = self._check(beginning + piece)
-                    yield piece
-            except httpx2.TransportError:
-                # Later it is an end like any other, told by the calls that it hits; the SDK would
-                # print a traceback besides. Earlier the SDK must be told, or it waits.
-                if beginning is not None:
-                    raise
+                    await self._pass_on(piece)
+        except httpx2.TransportError as failure:
+            # Later it is an end like any other, told by the calls that it hits; the SDK would
+            # print a traceback besides. Earlier the SDK must be told, or it waits.
+            self._failure = None if beginning is None else failure
+        finally:
+            self._sender.close()
+            self._ended.set()
+
+    async def _pass_on(self, piece: bytes) -> None:
+        with suppress(*_LEFT):
+            await self._sender.send(piece)
 
     def _check(self, beginning: bytes) -> bytes | None:
         """What is to be looked at with the next piece, until the endpoint has come."""
