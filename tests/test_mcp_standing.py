@@ -80,6 +80,17 @@ class Forgetful(Standing):
             await line.write(b"0\r\n\r\n")
 
 
+class Pinged(Sound):
+    """Shows signs of life, in the sessions that it knows."""
+
+    async def on_request(self, request: Request, line: Line) -> None:
+        is_known = request.headers.get("mcp-session-id") in self.sessions
+        if request.message["method"] == "ping" and is_known:
+            await self.reply(request, line, {})
+        else:
+            await super().on_request(request, line)
+
+
 class WithoutStream(Sound):
     """It knows nothing of streams, and says so in the words for what is not there."""
 
@@ -119,3 +130,16 @@ async def test_a_server_without_such_a_stream_has_not_forgotten_the_session() ->
             await ensemble.access_invoker("echo")({"text": "hi"})
             assert client.reconnects == 0
     assert behaviour.sessions_made == 1
+
+
+async def test_what_changes_nothing_is_asked_again_where_the_session_was_forgotten() -> None:
+    behaviour = Pinged()
+    with HttpServer(behaviour).running() as server, anyio.fail_after(LIMIT):
+        configured = converser.MCPServer.http("h", f"{server.origin}/mcp")
+        async with converser.Roster([configured]) as roster:
+            behaviour.sessions.clear()
+            await roster.access_ensemble("h").refresh()
+            behaviour.sessions.clear()
+            survey = (await roster.check())["h"]
+    assert behaviour.sessions_made == 3
+    assert (survey.trouble, survey.error, survey.is_degraded) == ("", None, False)

@@ -67,3 +67,14 @@ async def test_a_server_that_was_lost_is_still_known() -> None:
             survey = roster.survey()["a"]
     assert (survey.server_name, survey.server_version) == ("raw", "1")
     assert survey.protocol_version == "2025-06-18"
+
+
+async def test_a_server_that_was_connected_again_is_not_degraded_any_more() -> None:
+    ears, server = Ears(), _make_server("weary", connect_timeout=3.0)
+    with anyio.fail_after(LIMIT):
+        async with converser.Roster([server], observer=ears) as roster:
+            assert (await roster.check())["a"].is_degraded
+            with pytest.raises(converser.ToolExecutionFailure):
+                await call(roster, "a", "good")
+            await ears.wait_until(lambda: ears.states("a")[2:] == ["reconnecting", "connected"])
+            assert not roster.survey()["a"].is_degraded

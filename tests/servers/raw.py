@@ -275,6 +275,18 @@ class Mayfly(Scenario):
         return super().list_tools(cursor)
 
 
+class Weary(Scenario):
+    """It gives no sign of life, and ends when it is called."""
+
+    def answer(self, method: str, parameters: JSON) -> JSON | None:
+        if method == "ping":
+            raise _NoAnswer
+        return super().answer(method, parameters)
+
+    def call_tool(self, name: str, arguments: JSON) -> JSON:
+        os._exit(3)
+
+
 class Rude(Scenario):
     """`good` asks back whatever it is told to, and tells the answer."""
 
@@ -321,6 +333,7 @@ SCENARIOS: dict[str, Callable[[], Scenario]] = {
     "tardy": Tardy,
     "modern": Modern,
     "mayfly": Mayfly,
+    "weary": Weary,
     "rude": Rude,
     "deaf": Deaf,
 }

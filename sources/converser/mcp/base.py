@@ -7,7 +7,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 import mcp_types as wire
@@ -50,6 +50,7 @@ StateListener = Callable[[str, str], None]
 """Hears the new state, and the reason where it is a failure."""
 
 _SITES_MAX = 1_000
+_Answer = TypeVar("_Answer")
 
 
 class SessionClient(ABC):
@@ -143,16 +144,13 @@ class SessionClient(ABC):
 
     async def check(self, seconds: float) -> float:
         """Asks the server for a sign of life within so many seconds, and tells how many it took."""
-        site = self._site("list", timeout=seconds)
-        session = await self._reach(site)
-        begun = time.perf_counter()
-        try:
-            with anyio.fail_after(seconds):
-                await request_sign_of_life(session)
-        except Exception as failure:
-            raise self._translate(failure, site, session) from failure
-        self.caller.last_seen = time.time()
-        return time.perf_counter() - begun
+
+        async def measure(session: ClientSession) -> float:
+            begun = time.perf_counter()
+            await request_sign_of_life(session)
+            return time.perf_counter() - begun
+
+        return await self._ask(measure, seconds)
 
     def watch(self, *, on_tools: ToolsListener, on_state: StateListener) -> None:
         """Has the listeners told when the tools may have changed, and when the state has."""
@@ -161,28 +159,45 @@ class SessionClient(ABC):
 
     async def list_tools(self) -> tuple[Tool, ...]:
         """All tools of all pages; a server without tools has none, which is no failure."""
-        site = self._site("list", timeout=self._patience.connect_timeout)
-        session = await self._reach(site)
-        site = self._site("list", timeout=self._patience.connect_timeout)
-        remarks: list[str] = []
-        self._salvager.remarks = []
-        interpreter = Interpreter(remarks.append)
-        try:
-            with anyio.fail_after(self._patience.connect_timeout):
-                await list_every_page(session, interpreter.take, remarks.append)
-        except MCPError as failure:
-            if failure.code != wire.METHOD_NOT_FOUND:
-                raise self._translate(failure, site, session) from failure
-        except Exception as failure:
-            raise self._translate(failure, site, session) from failure
-        self.caller.last_seen = time.time()
-        tools = interpreter.tools
+        tools, self._remarks = await self._ask(self._list_all, self._patience.connect_timeout)
         self._checks = OutputChecks(tools)
         self._repeatable = frozenset(
             t.name for t in tools if t.annotations.read_only or t.annotations.idempotent
         )
-        self._remarks = (*self._salvager.remarks, *remarks)
         return tools
+
+    async def _list_all(self, session: ClientSession) -> tuple[tuple[Tool, ...], tuple[str, ...]]:
+        """The tools, and what is to be said of them."""
+        remarks: list[str] = []
+        self._salvager.remarks = []
+        interpreter = Interpreter(remarks.append)
+        try:
+            await list_every_page(session, interpreter.take, remarks.append)
+        except MCPError as failure:
+            if failure.code != wire.METHOD_NOT_FOUND:
+                raise
+        return interpreter.tools, (*self._salvager.remarks, *remarks)
+
+    async def _ask(
+        self, request: Callable[[ClientSession], Awaitable[_Answer]], seconds: float
+    ) -> _Answer:
+        """Makes a request that changes nothing; once more where the session turns out to be gone before it."""
+        may_repeat = True
+        while True:
+            session = await self._reach(self._site("list", timeout=seconds))
+            site = self._site("list", timeout=seconds)  # quotes the process that there is now
+            try:
+                with anyio.fail_after(seconds):
+                    answer = await request(session)
+            except Exception as failure:
+                translated = self._translate(failure, site, session)
+                may_repeat &= is_connection_lost(failure) and was_not_executed(failure)
+                if not may_repeat:
+                    raise translated from failure
+                may_repeat = False
+            else:
+                self.caller.last_seen = time.time()
+                return answer
 
     async def call_tool(
         self, name: str, arguments: Mapping[str, Any], *, context: Context = NO_CONTEXT

@@ -168,6 +168,7 @@ class Operations:
         """Reacts to what happened to a server, and passes it on."""
         if isinstance(event, ServerStateChanged) and event.state == _S.CONNECTED.value:
             member.failure = None
+            member.pulse.trouble = ""
             if not member.is_listed:
                 self.start_chore(lambda: self._catch_up(member), f"tools of {member.name}")
         self.tell(member, event)
