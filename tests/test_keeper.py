@@ -3,18 +3,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from converser.mcp.stdio import keeper
+from tests.places import Marked
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there, the SDK keeps processes")
 PATIENCE = 20.0
@@ -62,8 +64,12 @@ def read_pids(process: subprocess.Popen[str]) -> list[int]:
 
 
 def wait_until_gone(pids: list[int]) -> None:
+    wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
     end = time.monotonic() + PATIENCE
-    while any(Path(f"/proc/{pid}").exists() for pid in pids):
+    while not condition():
         assert time.monotonic() < end, "some of the tree is still there"
         time.sleep(0.02)
 
@@ -128,3 +134,42 @@ def test_a_program_that_is_not_there_is_told() -> None:
     os.close(lifeline)
     assert ended.returncode == 127
     assert "No such file" in ended.stderr
+
+
+HOST = """
+import asyncio, converser, json, os, sys, time
+async def main():
+    command, notes = json.loads(sys.stdin.readline())
+    client = converser.StdioMCPClient(command, {"FAULT_NOTES": notes})
+    async with await converser.discover_mcp_tools(client, "kept") as ensemble:
+        await ensemble.access_invoker("trouble")()
+        if (fork := os.fork()) == 0:
+            time.sleep(600)
+        print(fork, flush=True)
+        sys.stdin.readline()
+asyncio.run(main())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere such daemons cannot be found")
+@pytest.mark.parametrize("killed", [False, True])
+def test_the_tree_ends_though_a_fork_of_ours_lives_on(killed: bool, tmp_path: Path) -> None:
+    """Such as a worker of `multiprocessing`, which has inherited all that we hold open."""
+    folder = Path(__file__).parent / "faults" / "overstdio"
+    marked = Marked([sys.executable, str(folder), "SetsidGrandchildren"])
+    with subprocess.Popen(
+        [sys.executable, "-c", HOST], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as host:
+        assert host.stdin is not None
+        print(json.dumps([marked.command, str(tmp_path / "notes")]), file=host.stdin, flush=True)
+        (fork,) = read_pids(host)
+        try:
+            assert len(marked.find_processes()) > 3
+            if killed:
+                host.kill()
+            else:
+                print(file=host.stdin, flush=True)
+            host.wait(PATIENCE)
+            wait_until(lambda: not marked.find_processes())
+        finally:
+            os.kill(fork, signal.SIGKILL)

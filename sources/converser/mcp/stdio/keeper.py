@@ -2,9 +2,10 @@
 """A small parent for a server process: whatever happens to us, nothing of the server's tree survives.
 
 Runs as `python -I -S keeper.py FD COMMAND…`, and imports nothing of ours. FD is the reading end of
-a pipe that only we hold open: its end says that we are gone, be it by SIGKILL. On Linux the keeper
-adopts orphans, so that even a grandchild in a session of its own is found and ended; and the server
-itself ends with a keeper that is killed.
+a pipe that only we hold open: its end says that we are gone, be it by SIGKILL. Where a fork of ours
+holds it too, another parent says so, a little later. On Linux the keeper adopts orphans, so that
+even a grandchild in a session of its own is found and ended; and the server itself ends with a
+keeper that is killed.
 """
 
 from __future__ import annotations
@@ -21,12 +22,14 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _HEARD = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _GRACE = 1.0
+_GLANCE = 1.0
+"""Seconds between two looks at who our parent is."""
 _PAUSE = 0.02
 
 
 def main() -> int:
     """Starts the server, and waits for its end, for ours, or for a signal."""
-    lifeline, command = int(sys.argv[1]), sys.argv[2:]
+    lifeline, command, owner = int(sys.argv[1]), sys.argv[2:], os.getppid()
     _call_prctl(_PR_SET_CHILD_SUBREAPER, 1)
     alarm, bell = os.pipe()
     os.set_blocking(bell, False)
@@ -35,7 +38,7 @@ def main() -> int:
         signal.signal(number, _note)
     server = _start(command, lifeline)
     _release_streams()
-    code = _watch(server, lifeline, alarm)
+    code = _watch(server, owner, lifeline, alarm)
     _end_tree(server)
     return code
 
@@ -87,15 +90,16 @@ def _release_streams() -> None:
     os.close(nothing)
 
 
-def _watch(server: int, lifeline: int, alarm: int) -> int:
+def _watch(server: int, owner: int, lifeline: int, alarm: int) -> int:
     """Waits; gives the exit code of the server, or 143 where it had to be ended."""
     while True:
-        readable, _, _ = select.select([lifeline, alarm], [], [])
+        readable, _, _ = select.select([lifeline, alarm], [], [], _GLANCE)
         if alarm in readable:
             os.read(alarm, 512)
         if (code := _reap(server)) is not None:
             return code
-        if lifeline in readable or _noted & {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}:
+        is_alone = lifeline in readable or os.getppid() != owner
+        if is_alone or _noted & {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}:
             return 128 + signal.SIGTERM
 
 

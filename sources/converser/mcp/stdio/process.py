@@ -103,12 +103,18 @@ class ServerProcess(asyncio.SubprocessProtocol):
         with anyio.move_on_after(_POLITE_GRACE):
             await self._exited.wait()
         self._close_lifeline()
+        self._signal(
+            signal.SIGTERM
+        )  # a fork of our own process may hold the streams and the lifeline open
         with anyio.move_on_after(_FORCED_GRACE):
             await self._exited.wait()
-        if not self._exited.is_set():
-            with contextlib.suppress(ProcessLookupError):
-                self._transport.send_signal(signal.SIGKILL)
+        self._signal(signal.SIGKILL)
         self._transport.close()
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._transport is not None and not self._exited.is_set():
+            with contextlib.suppress(ProcessLookupError):
+                self._transport.send_signal(number)
 
     def _close_lifeline(self) -> None:
         if self._lifeline is not None:
