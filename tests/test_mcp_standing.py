@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 import converser
@@ -91,6 +92,28 @@ class Pinged(Sound):
             await super().on_request(request, line)
 
 
+class Leavable(Sound):
+    """Notes which of its sessions was left; its slow calls end one by one, each when `trouble` is called."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.slow: list[asyncio.Event] = []
+
+    async def on_delete(self, request: Request, line: Line) -> None:
+        self.server.notes[request.headers["mcp-session-id"]] += 1
+        await super().on_delete(request, line)
+
+    async def on_slow(self, request: Request, line: Line) -> None:
+        self.server.notes["slow"] += 1
+        self.slow.append(asyncio.Event())
+        await self.slow[-1].wait()
+        await self.reply(request, line, {"content": [], **CACHE})
+
+    async def trouble(self, request: Request, line: Line) -> None:
+        self.slow.pop(0).set()
+        await super().trouble(request, line)
+
+
 class WithoutStream(Sound):
     """It knows nothing of streams, and says so in the words for what is not there."""
 
@@ -143,3 +166,26 @@ async def test_what_changes_nothing_is_asked_again_where_the_session_was_forgott
             survey = (await roster.check())["h"]
     assert behaviour.sessions_made == 3
     assert (survey.trouble, survey.error, survey.is_degraded) == ("", None, False)
+
+
+async def test_each_forgotten_session_is_left_when_its_own_calls_are_over() -> None:
+    behaviour = Leavable()
+    with HttpServer(behaviour).running() as server, anyio.fail_after(LIMIT):
+        client = converser.HttpMCPClient(f"{server.origin}/mcp")
+        async with (
+            await converser.discover_mcp_tools(client, "h") as ensemble,
+            anyio.create_task_group() as group,
+        ):
+            for number in (1, 2):
+                group.start_soon(ensemble.access_invoker("slow"))
+                await _wait_for(server, "slow", number)
+                behaviour.sessions.clear()
+                await ensemble.access_invoker("echo")({"text": "hi"})  # in a new session
+            for number in (1, 2):
+                await ensemble.access_invoker("trouble")()
+                await _wait_for(server, f"session-{number}", 1)
+
+
+async def _wait_for(server: HttpServer, word: str, count: int) -> None:
+    while server.notes[word] < count:
+        await anyio.lowlevel.checkpoint()

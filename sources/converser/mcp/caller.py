@@ -33,7 +33,7 @@ class Caller:
         self._transport = transport
         self._asks_people = asks_people
         self._clocks: set[CallClock] = set()
-        self._ended = anyio.Event()
+        self._settlers: set[anyio.Event] = set()
         self.calls = 0
         self.failures = 0
         self.latency: float | None = None
@@ -71,8 +71,9 @@ class Caller:
         """Waits until the calls that are under way, and have a clock, are over."""
         under_way = frozenset(self._clocks)
         while under_way & self._clocks:
-            self._ended = anyio.Event()
-            await self._ended.wait()
+            ended = anyio.Event()
+            self._settlers.add(ended)
+            await ended.wait()
 
     @contextmanager
     def hold_clocks(self) -> Generator[None]:
@@ -112,7 +113,8 @@ class Caller:
                 return await request_call(session, site, arguments, on_progress=listener)
         finally:
             self._clocks.discard(clock)
-            self._ended.set()
+            while self._settlers:
+                self._settlers.pop().set()
         if not clock.has_run_out:
             raise report_lost(site)
         if clock.has_reached_maximum:
