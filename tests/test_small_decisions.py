@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from converser.providers.planning import has_joints, read_parts, read_task, write_task
-from converser.providers.weighing import rank_names
+from converser.providers.weighing import average, rank_names
 
 pytestmark = pytest.mark.anyio
 
@@ -61,6 +61,11 @@ async def test_where_the_model_would_write_something_else_all_names_are_left():
     assert set(await rank_names(weigh, ["x", "y"], 5)) == {"x", "y"}
 
 
+def test_a_name_that_one_ranking_does_not_have_is_unlikely_there():
+    ranks = average([{"a": -0.5, "b": -1.0}, {"b": -2.0, "c": -0.25}])
+    assert ranks == {"a": -4.75, "b": -1.5, "c": -4.625}
+
+
 @settings(deadline=None)
 @given(names=NAMES, size=st.integers(1, 8), data=st.data())
 async def test_every_name_has_its_share_however_it_is_cut(names, size, data):
@@ -109,6 +114,7 @@ def test_parts_that_lose_or_invent_something_are_not_taken(written, parts):
 
 @given(st.text())
 def test_any_request_and_any_answer_fit_on_a_line(text):
-    assert write_task(text).count("\n") == write_task("").count("\n")
+    assert write_task(text, ()).count("\n") == write_task("", ()).count("\n")
+    assert write_task("", (text, "x")).count("\n") == write_task("", ("x",)).count("\n")
     assert not set('"\\\n\r') & set(read_task(text))
     assert read_parts(text, "") == [text]

@@ -42,7 +42,7 @@ from .planning import (
     write_parts,
     write_task,
 )
-from .weighing import rank_names
+from .weighing import average, rank_names
 from .weights import Confirm, Report, Weights
 
 RESULT_TOKENS = 1500
@@ -188,14 +188,24 @@ class _Turn:
         """A call that serves a request; None where none is needed, or it was made already."""
         guide, part = self._guide, "" if is_whole else request
         messages = guide.write_messages(self._canisters, self._invokers, part)
-        task = read_task(await self._go_on(write_task(request, guide.list_fields()), TASK_TOKENS))
         names = (guide.answer, *(invoker.name for invoker in self._invokers))
-        ranks = await self._rank(messages, guide.begin_choice(task), names)
-        name = guide.prefer(request, ranks)
+        rankings = [
+            await self._rank(messages, guide.begin_choice(task), names)
+            for task in await self._name_task(request)
+        ]
+        name = guide.prefer(request, average(rankings))
         if name == guide.answer:
             return None
         longer = guide.write_choice(messages, name, self._canisters, part)
         return await self._call(longer, name, request)
+
+    async def _name_task(self, request: str) -> list[str]:
+        """What kind of task the model takes a request for, with and without a word on its tools: both err at times."""
+        tasks = [
+            read_task(await self._go_on(write_task(request, fields), TASK_TOKENS))
+            for fields in ((), self._guide.list_fields())
+        ]
+        return list(dict.fromkeys(tasks))
 
     async def _rank(
         self, messages: Sequence[Message], beginning: str, names: Iterable[str]

@@ -37,7 +37,6 @@ from .translations import Message
 TOOLS_MAX = 40
 """Tools that the model is shown; of more, those that the search finds for the user's words."""
 _LINE_MAX = 110
-_ABOUT_MAX = 400
 _NAMES_MAX = 6
 _WORDS_WEIGHT = 0.2
 _FILES = re.compile(r"'[^']*'|\"[^\"]*\"|[\w.~-]*/[\w./-]+|\b[\w-]+\.[a-z]{1,4}\b")
@@ -214,16 +213,13 @@ def summarize_tool(invoker: Invoker) -> str:
 
 
 def describe_parameters(invoker: Invoker) -> str:
-    """What a tool does, and what its arguments are: names, types, and what is said of them."""
+    """What the arguments of a tool are: names, types, and what is said of them."""
     required = invoker.arguments_schema.get("required", ())
     parameters = [
         _describe_parameter(name, detail, optional=name not in required)
         for name, detail in get_properties(invoker).items()
     ]
-    about = _shorten(" ".join(invoker.description.split()), _ABOUT_MAX)
-    return (
-        f"{invoker.name}: {about}\nParameters of {invoker.name}: {'; '.join(parameters) or 'none'}"
-    )
+    return f"Parameters of {invoker.name}: {'; '.join(parameters) or 'none'}"
 
 
 def _describe_parameter(name: str, detail: Any, *, optional: bool) -> str:

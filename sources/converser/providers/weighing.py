@@ -17,6 +17,7 @@ Weigh = Callable[[str], Awaitable[Mapping[str, float]]]
 
 _END = '"'
 _UNLIKELY = -12.0
+_UNRANKED = -9.0
 
 
 async def rank_names(weigh: Weigh, names: Iterable[str], most: int) -> dict[str, float]:
@@ -54,3 +55,12 @@ def _share(path: str, ways: Sequence[str], pieces: Mapping[str, float]) -> dict[
     known = {target: math.log(share / total) for target, share in shares.items() if share}
     strays = [way for way in ways if not any(way.startswith(target) for target in known)]
     return {**dict.fromkeys(strays, _UNLIKELY), **known}
+
+
+def average(rankings: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The ranks of all names in several rankings: whoever is good in each beats the favourite of one alone."""
+    names = dict.fromkeys(name for ranks in rankings for name in ranks)
+    return {
+        name: sum(ranks.get(name, _UNRANKED) for ranks in rankings) / len(rankings)
+        for name in names
+    }
