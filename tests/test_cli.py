@@ -94,7 +94,7 @@ def test_what_a_server_says_cannot_steer_the_terminal(project: Path) -> None:
         (("call", "awkward.rpc_error"), 3, "Refused on purpose"),
         (("call", "broken.anything"), 5, "no-such-program-anywhere"),
         (("call", "awkward.add", "a=two", "b=3"), 6, "a: expected number"),
-        (("call", "awkward.slow", "--config", "hasty.toml"), 7, "did not answer within"),
+        (("call", "awkward.slow", "--config", "hasty.toml"), 7, "made no progress within"),
         (("call", "awkward.crash"), 8, "outcome is unknown"),
         (("call", "awkward.ad"), 2, "has no tool 'ad'"),
         (("call", "akward.add"), 2, "known: awkward, broken"),
