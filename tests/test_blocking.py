@@ -198,6 +198,7 @@ def test_a_stream_may_be_left_after_its_portal():
         stream = portal.stream(model, [user("Go.")], ensembles=[make_ensemble(hang=hang)])
         next(stream)
     stream.close()
+    assert next(stream, None) is None
 
 
 def test_a_program_that_forgets_to_close_ends_by_itself_with_its_servers(awkward_command):

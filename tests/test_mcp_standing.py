@@ -184,6 +184,7 @@ async def test_each_forgotten_session_is_left_when_its_own_calls_are_over() -> N
             for number in (1, 2):
                 await ensemble.access_invoker("trouble")()
                 await _wait_for(server, f"session-{number}", 1)
+    assert [server.notes[f"session-{number}"] for number in (1, 2)] == [1, 1]
 
 
 async def _wait_for(server: HttpServer, word: str, count: int) -> None:

@@ -437,6 +437,15 @@ async def test_what_a_note_says_is_weighed_against_the_words_of_the_request(libr
     assert service.bodies[4]["messages"][-1]["content"] == '{"city": "'
 
 
+async def test_a_value_out_of_a_few_is_kept_though_a_note_says_it(library, file):
+    will_choose(library.service, "weather")
+    will_say(library.service, {"city": "Rome", "unit": "C"}, "It rains.")
+    history = [supervisor("The user wants C."), user("Weather in Rome, please; c is fine")]
+    async with access_model("embedded", path=file) as model:
+        reply = await model.converse(history, ensembles=[make_weather()])
+    assert reply[1].arguments == {"city": "Rome", "unit": "C"}
+
+
 @pytest.mark.parametrize(
     ("request_", "borrowed"),
     [

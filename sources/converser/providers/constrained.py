@@ -92,6 +92,12 @@ def find_borrowed(arguments: Mapping[str, Any], request: str, notes: str) -> lis
     ]
 
 
+def may_be_any_text(detail: Any) -> bool:
+    """Whether a parameter takes whatever text there is, and not one of a few."""
+    facts = cast("Mapping[str, Any]", detail if isinstance(detail, Mapping) else EMPTY)
+    return facts.get("type") == "string" and "enum" not in facts
+
+
 def _says(text: str, value: str) -> bool:
     """Whether a text has a value as a word of its own, which the end of a sentence is not."""
     return re.search(rf"(?<![^\s'\"]){re.escape(value)}(?![^\s'\".,;:?!])", text) is not None

@@ -16,6 +16,7 @@ import anyio
 from ..canisters import SupervisorCanister, Usage, UserCanister
 from ..exceptions import ModelFailure
 from ..immutables import EMPTY
+from ..invokers import Invoker
 from ..turns import Call, Capabilities, Controls, TurnCompleted, TurnItem, TurnRequest
 from .automatic import is_installed
 from .chat import ChatClient, ChatCompleted, ChatItem
@@ -24,8 +25,10 @@ from .constrained import (
     compose_arguments,
     drop_inventions,
     find_borrowed,
+    get_properties,
     list_open_words,
     loosen,
+    may_be_any_text,
     read_object,
     repeats,
 )
@@ -250,7 +253,7 @@ class _Turn:
             completed = await self._write(messages, schema)
             written = read_object(completed.text)
             if written is not None:
-                written = await self._reconsider(messages, written, request)
+                written = await self._reconsider(messages, written, request, invoker)
             arguments = completed.text if written is None else written
         if isinstance(arguments, Mapping):
             arguments = drop_inventions(arguments, invoker, self._list_words())
@@ -260,13 +263,20 @@ class _Turn:
         return replace(completed, text="", calls=(call,), stop_reason="tool-use")
 
     async def _reconsider(
-        self, messages: Sequence[Message], arguments: dict[str, Any], request: str
+        self,
+        messages: Sequence[Message],
+        arguments: dict[str, Any],
+        request: str,
+        invoker: Invoker,
     ) -> dict[str, Any]:
         """The arguments, where what an application's note says is held against the words of the request."""
         notes = "\n".join(
             each.text for each in self._canisters if isinstance(each, SupervisorCanister)
         )
+        properties = get_properties(invoker)
         for name in find_borrowed(arguments, request, notes):
+            if not may_be_any_text(properties.get(name)):
+                continue
             others = [str(value) for key, value in arguments.items() if key != name]
             words = list_open_words(request, "\n".join((notes, *others)))
             beginning = begin_value(arguments, name)

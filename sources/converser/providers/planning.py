@@ -55,7 +55,7 @@ PARTS_TOKENS = 120
 
 def write_task(request: str, fields: Iterable[str]) -> str:
     """The text that goes on with the kind of task that a request is, in the fields of some tools."""
-    named = ", ".join(dict.fromkeys(map(_flatten, fields)))
+    named = ", ".join(map(_flatten, fields))
     context = f"\nWith tools for {named}:\n" if named else ""
     return f"{_TASK}{context}{_flatten(request)} =>"
 
