@@ -8,6 +8,7 @@ import pytest
 from converser.canisters import InvocationCanister, ResultCanister, user
 from converser.contents import AudioContent, ImageContent
 from converser.exceptions import ModelFailure
+from converser.models import access_model
 from converser.replies import Limits
 from converser.turns import Transcript
 from tests.conversations import converse
@@ -127,6 +128,19 @@ async def test_openai_itself_gets_strict_tools_and_an_answer_beside_tools(servic
     assert "anyOf" not in functions["either"]["parameters"]
     assert WIRE.form(body) == CLOSED
     assert body["response_format"]["json_schema"]["strict"] is True
+
+
+@pytest.mark.parametrize(("provider", "items"), [("openai", {}), ("llamacpp", None)])
+async def test_arrays_of_anything_are_told_as_openai_demands_wherever_it_may_be(
+    service, provider, items
+):
+    """Behind an address may be OpenAI; llama.cpp reads an empty schema as that of an object."""
+    service.will_answer("Well.")
+    tools = make_tools(open={"type": "object", "properties": {"a": {"type": "array"}}})
+    async with access_model(f"{provider}:m", base_url=service.url) as model:
+        await converse(model, ensembles=[tools])
+    ((_, parameters),) = WIRE.tools(service.bodies[0])
+    assert parameters["properties"]["a"].get("items") == items
 
 
 @pytest.mark.parametrize("wire", [WIRE, ResponsesWire()], ids=["chat", "responses"])

@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from converser.providers.anthropic_dialect import translate_for_anthropic
-from converser.providers.dialects import fit_patterns, is_strict, open_top
+from converser.providers.dialects import fit_openai, is_strict, open_top
 from converser.providers.gemini_dialect import translate_for_gemini
 from converser.providers.references import resolve_reference
 
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
 NAMES = st.sampled_from(["a", "b", "c"])
 LEAVES = st.sampled_from(
     [
@@ -126,6 +127,19 @@ def list_keywords(schema):
         yield from list_keywords(part)
 
 
+def list_undefined(schema):
+    """The names that are required, and are no properties, in a schema and in those in it."""
+    properties = schema.get("properties", {})
+    yield from (name for name in schema.get("required", ()) if name not in properties)
+    for part in (*properties.values(), *schema.get("anyOf", ()), *list_items(schema)):
+        yield from list_undefined(part)
+
+
+def list_items(schema):
+    """The schemas for what is in an array."""
+    return [part for part in (schema.get("items"), *schema.get("prefixItems", ())) if part]
+
+
 GEMINI = {
     *("type", "title", "description", "minItems", "maxItems", "minimum", "maximum", "required"),
     *("properties", "items", "prefixItems", "additionalProperties", "enum", "anyOf", "format"),
@@ -137,6 +151,7 @@ GEMINI = {
 def test_gemini_gets_only_what_it_knows_and_nothing_narrower(schema, arguments):
     translated = translate_for_gemini(schema)
     assert set(list_keywords(translated)) <= GEMINI
+    assert not list(list_undefined(translated))
     if jsonschema_rs.is_valid(schema, arguments):
         assert jsonschema_rs.is_valid(translated, arguments)
 
@@ -222,7 +237,7 @@ def test_patterns_that_look_round_are_told_in_words_for_openai():
     text = {"type": "string", "pattern": look, "description": "A name."}
     schema = nest({"anyOf": [text, {"type": "array", "items": {"$ref": "#/$defs/n"}}]})
     schema |= {"$defs": {"n": {"type": "string", "pattern": look}}, "enum": [{"pattern": look}]}
-    fitted = fit_patterns(schema)
+    fitted = fit_openai(schema)
     one, other = fitted["properties"]["a"]["anyOf"]
     assert one["description"].startswith("A name. (JSON Schema also says: ")
     assert json.dumps(look) in one["description"]
@@ -230,9 +245,9 @@ def test_patterns_that_look_round_are_told_in_words_for_openai():
     assert other == {"type": "array", "items": {"$ref": "#/$defs/n"}}
     assert fitted["enum"] == schema["enum"]
     plain = nest({"type": "string", "pattern": "^(?:a|b)$"})
-    assert fit_patterns(plain) == plain
+    assert fit_openai(plain) == plain
     named = nest({"type": "string"}) | {"properties": {"pattern": {"const": look}}}
-    assert fit_patterns(named) == named
+    assert fit_openai(named) == named
 
 
 def test_a_schema_that_is_too_deep_is_not_strict():
@@ -259,3 +274,75 @@ def test_a_schema_that_is_too_deep_is_not_strict():
 def test_references_are_looked_up_within_the_schema_only(reference, found):
     root = {"$defs": {"a/b": 1, "a c": 2}, "list": [3]}
     assert resolve_reference(root, reference) == (root if found == "all" else found)
+
+
+TUPLE = {"type": "array", "items": [{"type": "string"}, {"type": "integer"}]}
+OPEN_BOUND = {"type": "number", "minimum": 0, "exclusiveMinimum": True}
+DATED = {
+    "$schema": "http://json-schema.org/draft-04/schema#",
+    "type": "object",
+    "properties": {
+        "closed": {**TUPLE, "additionalItems": False},
+        "open": TUPLE,
+        "rest": {"anyOf": [{**TUPLE, "additionalItems": {"type": "null"}}, {"type": "string"}]},
+        "share": OPEN_BOUND,
+        "$ref": {"$ref": "#/definitions/old"},
+        "plain": {"enum": [{"items": [1]}], "default": {"items": [1]}},
+    },
+    "definitions": {"old": {**OPEN_BOUND, "exclusiveMinimum": False}},
+}
+PAIRS = [["a", 1], ["a", 1, None], ["a", 1, 2], [1, "a"], ["a"], [], "a"]
+NUMBERS = [-1, 0, 0.5, "a"]
+VALUES_OF = {
+    **dict.fromkeys(("closed", "open", "rest"), PAIRS),
+    **dict.fromkeys(("share", "$ref"), NUMBERS),
+    "plain": [{"items": [1]}, {"items": [2]}],
+}
+
+
+@pytest.mark.parametrize("translate", [open_top, lambda schema: fit_openai(open_top(schema))])
+def test_schemas_of_older_editions_are_told_as_services_take_them(translate):
+    """Anthropic and OpenAI hold them against the rules of 2020-12, and refuse the whole request."""
+    translated = translate(DATED)
+    assert "$schema" not in translated
+    jsonschema_rs.meta.validate({**translated, "$schema": DIALECT})
+    for name, values in VALUES_OF.items():
+        for value in values:
+            is_valid = jsonschema_rs.is_valid(DATED, {name: value})
+            assert jsonschema_rs.is_valid(translated, {name: value}) is is_valid, (name, value)
+
+
+def test_gemini_hears_of_tuples_of_older_editions():
+    closed = translate_for_gemini(DATED)["properties"]["closed"]
+    assert closed["prefixItems"] == [{"type": "string"}, {"type": "integer"}]
+    assert closed["maxItems"] == 2
+
+
+@pytest.mark.parametrize(
+    ("array", "fitted"),
+    [
+        ({"type": "array"}, {"type": "array", "items": {}}),
+        ({"type": ["array", "null"]}, {"type": ["array", "null"], "items": {}}),
+        ({"type": "array", "items": False}, {"type": "array", "items": False}),
+        (
+            {"type": "array", "prefixItems": [{}, {}], "minItems": 2, "items": False},
+            {"type": "array", "prefixItems": [{}, {}], "minItems": 2, "maxItems": 2, "items": {}},
+        ),
+        ({"prefixItems": [{"type": "array"}]}, {"prefixItems": [{"type": "array", "items": {}}]}),
+    ],
+)
+def test_each_array_says_what_is_in_it_for_openai(array, fitted):
+    schema = {"type": "object", "properties": {"a": {"anyOf": [array, {"type": "null"}]}}}
+    told = fit_openai(schema)["properties"]["a"]["anyOf"][0]
+    assert told == fitted
+
+
+def test_gemini_is_told_in_words_what_is_required_and_is_no_property():
+    parts = [{"required": ["a"]}, {"required": ["b"]}]
+    inner = {"type": "object", "properties": {"a": {}}, "required": ["a", "x"], "anyOf": parts}
+    translated = translate_for_gemini({"type": "object", "properties": {"i": inner}})
+    told = translated["properties"]["i"]
+    assert told["required"] == ["a"]
+    assert '"x"' in told["description"]
+    assert '["b"]' in told["anyOf"][1]["description"]
+    assert not list(list_undefined(translated))

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from ..naming import distinguish_name, fit_name
-from .dialects import Schema, as_mapping, note
+from .dialects import as_mapping, note
+from .editions import Schema
 from .references import resolve_reference
 
 _KEPT = ("title", "description")

@@ -13,9 +13,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
+from .editions import Schema, limit_items, modernize, revise
 from .references import resolve_reference
-
-Schema = dict[str, Any]
 
 _BRANCHES = ("anyOf", "oneOf")
 _TOP_FOREIGN = (
@@ -48,8 +47,6 @@ _STRICT_KEYWORDS = frozenset(
 _STRICT_FORMATS = frozenset(
     ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"]
 )
-_NAMED = frozenset(("properties", "$defs", "definitions"))
-_DATA = frozenset(("const", "default", "enum", "examples", "required", "type"))
 _LOOKAROUND = re.compile(r"\(\?<?[=!]")
 _STRICT_DEPTH_MAX = 10
 _STRICT_SIZES = Counter(properties=5000, choices=1000, characters=120_000)
@@ -68,6 +65,7 @@ def open_top(schema: Mapping[str, Any]) -> Schema:
     The properties of all parts are put together, as hints: a property that only one alternative
     speaks of keeps its schema. Neither service holds a model to such a schema.
     """
+    schema = modernize(schema)
     facts = {key: value for key, value in schema.items() if key not in _TOP_FOREIGN}
     facts["type"] = "object"
     properties: Schema = dict(as_mapping(facts.get("properties")))
@@ -118,32 +116,23 @@ def note(facts: Schema, told: Mapping[str, Any]) -> Schema:
     return {**facts, "description": f"{before} (JSON Schema also says: {words})".lstrip()}
 
 
-def fit_patterns(schema: Mapping[str, Any]) -> Schema:
-    """The schema with patterns that look round told in words: OpenAI refuses a request that has one."""
-    if _LOOKAROUND.search(str(schema)) is None:
-        return dict(schema)
-    return cast("Schema", _tell_lookarounds(schema))
+def fit_openai(schema: Mapping[str, Any]) -> Schema:
+    """The schema as OpenAI takes it, which refuses a request for one that it does not."""
+    return revise(modernize(schema), _fit_openai)
 
 
-def _tell_lookarounds(schema: Any) -> Any:
-    """One schema; below some keywords are schemas by name, and below others plain data."""
-    if isinstance(schema, list):
-        return [_tell_lookarounds(part) for part in schema]  # pyright: ignore[reportUnknownVariableType]
-    if not isinstance(schema, Mapping):
-        return schema
-    facts = cast("Mapping[str, Any]", schema)
-    native: Schema = {}
-    for key, value in facts.items():
-        if key in _NAMED:
-            named = as_mapping(value)
-            native[key] = {name: _tell_lookarounds(part) for name, part in named.items()}
-        else:
-            native[key] = value if key in _DATA else _tell_lookarounds(value)
+def _fit_openai(facts: Schema) -> Schema:
+    """Each array says what is in it, though it be anything; patterns that look round are told in words."""
+    if "array" in _types(facts):
+        if facts.get("items") is False and "prefixItems" in facts:
+            limit_items(facts)
+            del facts["items"]
+        facts.setdefault("items", {})
     pattern = facts.get("pattern")
     if isinstance(pattern, str) and _LOOKAROUND.search(pattern):
-        del native["pattern"]
-        return note(native, {"pattern": pattern})
-    return native
+        del facts["pattern"]
+        return note(facts, {"pattern": pattern})
+    return facts
 
 
 def is_strict(schema: Mapping[str, Any]) -> bool:

@@ -10,15 +10,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from .dialects import Schema, as_mapping, note, open_top
+from .dialects import as_mapping, note, open_top
+from .editions import Schema, modernize
 from .references import resolve_reference
 
-_KEPT = ("type", "title", "description", "minItems", "maxItems", "minimum", "maximum", "required")
+_KEPT = ("type", "title", "description", "minItems", "maxItems", "minimum", "maximum")
 _FORMATS = frozenset(("date-time", "date", "time", "int32", "int64", "float", "double"))
 _SILENT = frozenset(("$schema", "$id", "$defs", "definitions", "$comment", "$anchor", "examples"))
 _COMBINED = ("anyOf", "oneOf", "allOf", "enum", "const", "exclusiveMinimum", "exclusiveMaximum")
 _HANDLED = frozenset(
-    ("$ref", "properties", "items", "prefixItems", "additionalProperties", "format", *_COMBINED)
+    (
+        "$ref",
+        "properties",
+        "required",
+        "items",
+        "prefixItems",
+        "additionalProperties",
+        "format",
+        *_COMBINED,
+    )
 )
 _WORDS = frozenset(("title", "description"))
 _UNROLLED = 2
@@ -28,6 +38,7 @@ _NODES_MAX = 3000
 
 def translate_for_gemini(schema: Mapping[str, Any]) -> Schema:
     """The arguments of a tool: an object, with references written out and foreign rules in words."""
+    schema = modernize(schema)
     return _Translator(schema).translate(open_top(schema), ())
 
 
@@ -51,6 +62,7 @@ class _Translator:
             if key not in native and key not in _HANDLED and key not in _SILENT
         }
         self._add_structure(facts, native, path)
+        _add_required(facts, native, told)
         self._add_rules(facts, native, told)
         self._add_alternatives(facts, native, told, path)
         return note(native, told) if told else native
@@ -128,6 +140,16 @@ class _Translator:
                 told.setdefault("allOf", []).append(part)
             else:
                 native.update(fitting)
+
+
+def _add_required(facts: Mapping[str, Any], native: Schema, told: Schema) -> None:
+    """Gemini refuses a request in which a name is required that is not among the properties."""
+    properties = native.get("properties", {})
+    names = list(facts.get("required", ()))
+    if known := [name for name in names if name in properties]:
+        native["required"] = known
+    if len(known) < len(names):
+        told["required"] = [name for name in names if name not in properties]
 
 
 def _add_choices(choices: Sequence[Any], native: Schema, told: Schema) -> None:

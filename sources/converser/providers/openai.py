@@ -35,7 +35,7 @@ from ..invokers import Invoker
 from ..naming import fit_name
 from ..turns import Capabilities, Provider, Transcript, TurnCompleted, TurnItem, TurnRequest
 from .chat import URL_VARIABLE, ChatClient, ChatCompleted
-from .dialects import fit_patterns, is_strict, open_top
+from .dialects import fit_openai, is_strict, open_top
 from .streaming import Concessions
 from .translations import Definitions, fit_identifier, heal, recall
 
@@ -73,7 +73,8 @@ class OpenAIProvider:
         self._client = ChatClient(self.name, base_url=base_url, key=key, retries=retries)
         self._translations: WeakKeyDictionary[Transcript, _Translation] = WeakKeyDictionary()
         compatible = self._client.is_compatible
-        self._definitions = Definitions(nativize_tool if compatible else nativize_strict_tool)
+        elsewhere = nativize_fitted_tool if label == "openai" else nativize_tool
+        self._definitions = Definitions(elsewhere if compatible else nativize_strict_tool)
         self._concessions = Concessions(blindness=compatible)
 
     @property
@@ -125,7 +126,7 @@ def _compose_format(schema: Mapping[str, Any] | None) -> dict[str, Any]:
     """Holds the answer to a schema: to the letter where strict mode takes it as it is."""
     if schema is None:
         return {}
-    fitted = fit_patterns(schema)
+    fitted = fit_openai(schema)
     form = {"name": "answer", "schema": fitted, "strict": is_strict(fitted)}
     return {"response_format": {"type": "json_schema", "json_schema": form}}
 
@@ -229,11 +230,17 @@ def nativize_tool(invoker: Invoker) -> Message:
     return {"type": "function", "function": function}
 
 
+def nativize_fitted_tool(invoker: Invoker) -> Message:
+    """The same for a service that may be OpenAI's by another address, or as strict about schemas."""
+    native = nativize_tool(invoker)
+    native["function"]["parameters"] = fit_openai(native["function"]["parameters"])
+    return native
+
+
 def nativize_strict_tool(invoker: Invoker) -> Message:
     """The same for OpenAI itself; strict mode where it changes nothing of what is valid."""
-    native = nativize_tool(invoker)
-    parameters = fit_patterns(native["function"]["parameters"])
-    native["function"] |= {"parameters": parameters, "strict": is_strict(parameters)}
+    native = nativize_fitted_tool(invoker)
+    native["function"]["strict"] = is_strict(native["function"]["parameters"])
     return native
 
 

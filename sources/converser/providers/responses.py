@@ -22,7 +22,7 @@ from ..turns import (
     TurnRequest,
 )
 from .chat import connect
-from .dialects import fit_patterns, is_strict, open_top
+from .dialects import fit_openai, is_strict, open_top
 from .failures import TRY_AGAIN, Service, is_since
 from .openai import TOOLS_MAX
 from .responses_items import (
@@ -107,7 +107,7 @@ def _compose_format(schema: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Holds the answer to a schema: to the letter where strict mode takes it as it is."""
     if schema is None:
         return None
-    parameters = fit_patterns(open_top(schema))
+    parameters = fit_openai(open_top(schema))
     strict = is_strict(parameters)
     form = {"type": "json_schema", "name": "answer", "schema": parameters, "strict": strict}
     return {"format": form}

@@ -18,7 +18,7 @@ from ..canisters import (
 from ..contents import BlobContent, Content, ImageContent, TextualContent
 from ..invokers import Invoker
 from ..naming import fit_name
-from .dialects import fit_patterns, is_strict, open_top
+from .dialects import fit_openai, is_strict, open_top
 from .openai import describe_content, render_result
 from .translations import Message, Piece, Reveals, Step, fit_identifier
 
@@ -121,7 +121,7 @@ def nativize_search(tool: Message) -> Message:
 
 def nativize_tool(invoker: Invoker) -> Message:
     """The definition of a tool; strict mode where it changes nothing of what is valid."""
-    parameters = fit_patterns(open_top(invoker.arguments_schema))
+    parameters = fit_openai(open_top(invoker.arguments_schema))
     return {
         "type": "function",
         "name": invoker.name,
