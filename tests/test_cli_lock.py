@@ -7,6 +7,7 @@ import json
 import sys
 from pathlib import Path
 
+from tests.servers import processes
 from tests.terminals import run
 
 SERVER = """
@@ -51,3 +52,13 @@ def test_a_lock_is_written_and_a_change_is_told_line_by_line(tmp_path):
     failed = run("lock", cwd=tmp_path)
     assert failed.returncode == 5
     assert path.read_bytes() == written
+
+
+def test_half_a_list_is_not_written_down(tmp_path):
+    command = json.dumps(processes.raw_command("torn"))
+    (tmp_path / "converser.toml").write_text(f"[mcp.s]\ncommand = {command}\n", encoding="utf-8")
+    torn = run("lock", cwd=tmp_path)
+    assert torn.returncode != 0
+    assert "Not now" in torn.stderr
+    assert "s: 4 tools" not in torn.stdout
+    assert '"good"' not in (tmp_path / "converser.lock").read_text(encoding="utf-8")

@@ -35,6 +35,10 @@ class Shelf:
     def remarks(self) -> Sequence[str]:
         return ("The shelf is dusty.",)
 
+    @property
+    def interruption(self) -> None:
+        return None
+
     async def connect(self) -> None:
         self.is_connected = True
 

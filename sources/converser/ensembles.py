@@ -20,10 +20,11 @@ from .arguments import ArgumentsGate, Strictness
 from .collecting import ease_collector
 from .costs import estimate_tokens
 from .events import Announce, ServerStateChanged, ToolsChanged
-from .exceptions import InvokerAbsence, NameConflict, SchemaInvalidity
+from .exceptions import InvokerAbsence, MCPFailure, NameConflict, SchemaInvalidity
+from .hygiene import clean_text
 from .immutables import FrozenDictionary
-from .invokers import Context, Invocable, InvocationResult, Invoker, Tool, peek_schema
-from .naming import Naming, assign_names
+from .invokers import Context, Invocable, InvocationResult, Invoker, Tool, keep_known, peek_schema
+from .naming import Naming, assign_names, suggest_name
 from .selection import Selection
 
 _ABANDONING_TIME_MAX = 0.1
@@ -39,6 +40,11 @@ class Connection(Protocol):
         """What people should know of the last listing: what was left out, and why."""
         ...
 
+    @property
+    def interruption(self) -> MCPFailure | None:
+        """Why the last listing broke off before its last page, if it did."""
+        ...
+
     async def connect(self) -> None:
         """Establishes the connection; does nothing where there is one."""
         ...
@@ -48,7 +54,7 @@ class Connection(Protocol):
         ...
 
     async def list_tools(self) -> Sequence[Tool]:
-        """All tools, of all pages."""
+        """All tools, of all pages that came."""
         ...
 
     async def call_tool(
@@ -104,6 +110,8 @@ class Ensemble:
         self.connection = connection
         self.enabled = True
         """Whether it exposes its tools; it knows them, and keeps its connection, in either case."""
+        self.interruption: MCPFailure | None = None
+        """Why its tools may not be all: the last listing broke off before its last page."""
         self._pairs: tuple[tuple[Tool, Invocable], ...] = ()
         self._costs: Mapping[str, int] | None = None
         self._invokers = _NO_INVOKERS
@@ -160,8 +168,14 @@ class Ensemble:
         if (connection := self.connection) is None:
             return
         with ease_collector():
-            tools = await connection.list_tools()
-            self._adopt([(tool, partial(_call_tool, connection, tool.name)) for tool in tools])
+            tools = listed = await connection.list_tools()
+            self.interruption = connection.interruption
+            if self.interruption is not None:
+                tools = keep_known(listed, self.tools)
+            self.remember(tools)
+        if kept := [tool.name for tool in tools[len(listed) :]]:
+            words = clean_text(", ".join(kept), limit=1_000)
+            self._remarks += (f"These tools are kept as they were known: {words}.",)
 
     def remember(self, tools: Iterable[Tool]) -> None:
         """Exposes tools as they were seen earlier; the first call connects."""
@@ -349,17 +363,6 @@ def gather_invokers(ensembles: Iterable[Ensemble]) -> dict[str, Invoker]:
                 )
             gathered[name] = invoker
     return gathered
-
-
-def suggest_name(name: str, names: Iterable[str]) -> str:
-    """A hint that names the nearest tools, or all where they are few."""
-    known = list(names)
-    near = difflib.get_close_matches(name, known, n=3)
-    if near:
-        return "Did you mean " + " or ".join(repr(n) for n in near) + "?"
-    if not known:
-        return "It has no tools: connect it first, or look at its `disabled` and `remarks`."
-    return "It has: " + ", ".join(known[:12]) + (", …" if len(known) > 12 else "") + "."
 
 
 def _index_tools(

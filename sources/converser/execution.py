@@ -12,7 +12,6 @@ import anyio
 
 from .canisters import InvocationCanister, ResultCanister
 from .contents import TextualContent
-from .ensembles import suggest_name
 from .events import (
     Announce,
     InvocationCompleted,
@@ -23,6 +22,7 @@ from .events import (
 from .exceptions import ArgumentsInvalidity, ToolExecutionFailure
 from .immutables import tame_numbers
 from .invokers import Context, InvocationResult, Invoker, describe_failure
+from .naming import suggest_name
 from .outcomes import Outcome
 from .policies import ApprovalRequest, Gate, Verdict
 from .tasks import is_cancelled

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, cast
@@ -48,6 +48,12 @@ class Tool:
 
 peek_schema: Callable[[Tool], Mapping[str, Any]] = freeze_at_sight(Tool, "arguments_schema")
 """The schema of a tool's arguments, for those who will not keep it: it may not be frozen yet."""
+
+
+def keep_known(listed: Sequence[Tool], known: Iterable[Tool]) -> tuple[Tool, ...]:
+    """What half a list shows, and what was known besides: a tool is not gone where its page did not come."""
+    names = {tool.name for tool in listed}
+    return (*listed, *(tool for tool in known if tool.name not in names))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
@@ -69,3 +70,14 @@ def assign_names(naming: Naming, ensemble: str, tools: Iterable[str]) -> dict[st
         tool: distinguish_name(wanted[tool]) if tool in contested and wanted[tool] != name else name
         for tool, name in fitted.items()
     }
+
+
+def suggest_name(name: str, names: Iterable[str]) -> str:
+    """A hint that names the nearest tools, or all where they are few."""
+    known = list(names)
+    near = difflib.get_close_matches(name, known, n=3)
+    if near:
+        return "Did you mean " + " or ".join(repr(n) for n in near) + "?"
+    if not known:
+        return "It has no tools: connect it first, or look at its `disabled` and `remarks`."
+    return "It has: " + ", ".join(known[:12]) + (", …" if len(known) > 12 else "") + "."

@@ -11,6 +11,7 @@ import json
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -228,6 +229,77 @@ class Sluggish(Changing):
         return super().list_tools(cursor)
 
 
+class Torn(Scenario):
+    """Its second page is refused until `mend` is called, and again after `tear`; then there is `new`, too.
+
+    After `lose` there is nothing on that page.
+    """
+
+    is_torn = True
+
+    def __init__(self) -> None:
+        self.first = [GOOD, *(tool(name) for name in ("mend", "tear", "lose"))]
+        self.second = [ALSO_GOOD]
+
+    def list_tools(self, cursor: str | None) -> JSON:
+        if cursor is None:
+            return {"tools": self.first, "nextCursor": "1"}
+        return self.tear_off(cursor) if self.is_torn else {"tools": self.second}
+
+    def tear_off(self, cursor: str) -> JSON:
+        """Answer in place of the second page."""
+        raise _Refusal
+
+    def call_tool(self, name: str, arguments: JSON) -> JSON:
+        if name in ("mend", "tear", "lose"):
+            self.is_torn = name == "tear"
+            if name == "tear":
+                self.first.append(tool("new"))
+            if name == "lose":
+                self.second = []
+            print(json.dumps({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}))
+        return super().call_tool(name, arguments)
+
+
+class TornSilently(Torn):
+    """The second page never comes."""
+
+    def tear_off(self, cursor: str) -> JSON:
+        raise _NoAnswer
+
+
+class TornSlowly(Torn):
+    """There are pages without end, each after a moment."""
+
+    def tear_off(self, cursor: str) -> JSON:
+        time.sleep(0.1)
+        return {"tools": [tool(f"slow_{cursor}")], "nextCursor": str(int(cursor) + 1)}
+
+
+class TornOddly(Torn):
+    """It does not know that it can list tools, all of a sudden."""
+
+    def answer(self, method: str, parameters: JSON) -> JSON | None:
+        if parameters.get("cursor") and self.is_torn:
+            return None
+        return super().answer(method, parameters)
+
+
+class TornOnce(Torn):
+    """The second page is refused once, and nothing is told afterwards."""
+
+    def tear_off(self, cursor: str) -> JSON:
+        self.is_torn = False
+        raise _Refusal
+
+
+class TornApart(Torn):
+    """It ends at the second page."""
+
+    def tear_off(self, cursor: str) -> JSON:
+        os._exit(3)
+
+
 class Fickle(Changing):
     """Of the new era; it ends the first subscription at once, and changes its tools meanwhile."""
 
@@ -329,6 +401,12 @@ SCENARIOS: dict[str, Callable[[], Scenario]] = {
     "changing": Changing,
     "loud": Loud,
     "sluggish": Sluggish,
+    "torn": Torn,
+    "torn-silently": TornSilently,
+    "torn-slowly": TornSlowly,
+    "torn-oddly": TornOddly,
+    "torn-once": TornOnce,
+    "torn-apart": TornApart,
     "fickle": Fickle,
     "tardy": Tardy,
     "modern": Modern,

@@ -99,9 +99,14 @@ async def _look(
     from ..rosters.catalogue import describe_server
 
     async with create_roster(servers) as roster:
-        errors = {name: each.error for name, each in roster.survey().items() if each.error}
+        ensembles = {server.name: roster.access_ensemble(server.name) for server in servers}
+        errors = {
+            name: error
+            for name, each in roster.survey().items()
+            if (error := each.error or ensembles[name].interruption)
+        }
         seen = {
-            server.name: describe_server(server, roster.access_ensemble(server.name).tools)
+            server.name: describe_server(server, ensembles[server.name].tools)
             for server in servers
             if server.name not in errors
         }

@@ -17,7 +17,7 @@ from mcp.shared.exceptions import MCPError
 
 from ..exceptions import MCPExecutionFailure, MCPFailure
 from ..hygiene import clean_text
-from ..invokers import NO_CONTEXT, Context, InvocationResult, Tool
+from ..invokers import NO_CONTEXT, Context, InvocationResult, Tool, keep_known
 from ..outcomes import Outcome
 from .attempts import Attempts
 from .caller import Caller
@@ -37,13 +37,12 @@ from .failures import (
     was_not_executed,
 )
 from .handlers import Elicitation, ElicitationAnswer, ElicitationHandler, adapt_elicitation
-from .listings import list_every_page
 from .results import interpret_result, is_large
 from .salvage import Salvager
 from .sessions import SessionSetup, Way, open_session
 from .states import ConnectionState
 from .stderr import StderrRing
-from .tools import Interpreter, OutputChecks
+from .tools import Listing, OutputChecks
 
 ToolsListener = Callable[[], Awaitable[None]]
 StateListener = Callable[[str, str], None]
@@ -76,6 +75,9 @@ class SessionClient(ABC):
         self._signal = ChangeSignal()
         self._checks = OutputChecks()
         self._repeatable: frozenset[str] = frozenset()
+        self._known: tuple[Tool, ...] = ()
+        self.interruption: MCPFailure | None = None
+        """Why the last listing broke off before its last page, if it did."""
         self._remarks: tuple[str, ...] = ()
         self._sites: dict[tuple[Stage, str, float | None], Site] = {}
         self._tools_listeners: list[ToolsListener] = []
@@ -158,25 +160,36 @@ class SessionClient(ABC):
         self._state_listeners.append(on_state)
 
     async def list_tools(self) -> tuple[Tool, ...]:
-        """All tools of all pages; a server without tools has none, which is no failure."""
-        tools, self._remarks = await self._ask(self._list_all, self._patience.connect_timeout)
-        self._checks = OutputChecks(tools)
-        self._repeatable = frozenset(
-            t.name for t in tools if t.annotations.read_only or t.annotations.idempotent
-        )
-        return tools
+        """All tools of all pages; where a page fails in a session that lasts, those of the pages before it."""
+        listing, begun, interruption = Listing(), time.monotonic(), None
 
-    async def _list_all(self, session: ClientSession) -> tuple[tuple[Tool, ...], tuple[str, ...]]:
-        """The tools, and what is to be said of them."""
-        remarks: list[str] = []
-        self._salvager.remarks = []
-        interpreter = Interpreter(remarks.append)
+        async def read(session: ClientSession) -> None:
+            nonlocal listing
+            listing = Listing()
+            self._salvager.remarks = listing.remarks
+            await listing.read(session)
+
         try:
-            await list_every_page(session, interpreter.take, remarks.append)
-        except MCPError as failure:
-            if failure.code != wire.METHOD_NOT_FOUND:
+            await self._ask(read, self._patience.connect_timeout)
+        except MCPFailure as failure:
+            if not listing.has_begun or self.state is not ConnectionState.CONNECTED:
                 raise
-        return interpreter.tools, (*self._salvager.remarks, *remarks)
+            interruption = failure
+            listing.break_off(failure)
+            self._signal.doubt(time.monotonic() - begun)
+        else:
+            self._signal.trust()
+        self._remarks, self.interruption = tuple(listing.remarks), interruption
+        self._learn(listing.tools)
+        return listing.tools
+
+    def _learn(self, tools: tuple[Tool, ...]) -> None:
+        """Keeps what calls need to know of tools; of those that are missing in half a list, what was known."""
+        self._known = tools if self.interruption is None else keep_known(tools, self._known)
+        self._checks = OutputChecks(self._known)
+        self._repeatable = frozenset(
+            t.name for t in self._known if t.annotations.read_only or t.annotations.idempotent
+        )
 
     async def _ask(
         self, request: Callable[[ClientSession], Awaitable[_Answer]], seconds: float

@@ -20,6 +20,8 @@ _BURST, _INTERVAL = 10, 2.0
 """How many listings are made without delay, and the seconds between two after that."""
 _PAUSE = 1.0
 _PAUSE_MAX = 60.0
+_REST = 10.0
+"""How many times as long as a listing took it rests before the next one, where it did not come to its end."""
 _log = logging.getLogger(__name__)
 
 
@@ -29,6 +31,8 @@ class ChangeSignal:
     def __init__(self) -> None:
         self._hint = anyio.Event()
         self._throttle = Throttle(_BURST, _INTERVAL)
+        self._doubt = anyio.Event()
+        self._pause = self._patience = _PAUSE
 
     async def take(self, message: IncomingMessage) -> None:
         """Looks at what a server sends of its own accord; older servers tell of changes there."""
@@ -39,11 +43,24 @@ class ChangeSignal:
         """Says that the tools may have changed."""
         self._hint.set()
 
+    def trust(self) -> None:
+        """Says that a listing came to its end."""
+        self._patience = _PAUSE
+
+    def doubt(self, seconds: float = 0.0) -> None:
+        """Says that a listing did not come to its end, and how long it took.
+
+        It is made again, ever more patiently, and so that it takes but a part of the time.
+        """
+        self._pause = max(self._patience, seconds * _REST)
+        self._patience = min(_PAUSE_MAX, self._patience * 2)
+        self._doubt.set()
+
     async def follow(self, session: ClientSession, react: Callable[[], Awaitable[None]]) -> None:
         """Reacts to changes for as long as the session lasts."""
-        pause = _PAUSE
         async with anyio.create_task_group() as group:
             group.start_soon(self._listen, session)
+            group.start_soon(self._look_again)
             while True:
                 await self._hint.wait()
                 await anyio.sleep(_QUIET)
@@ -53,12 +70,15 @@ class ChangeSignal:
                     await react()
                 except Exception as failure:
                     _log.warning("The tools could not be listed again: %s", failure)
-                    with anyio.move_on_after(pause):
-                        await self._hint.wait()
-                    self.hint()
-                    pause = min(_PAUSE_MAX, pause * 2)
-                else:
-                    pause = _PAUSE
+                    self.doubt()
+
+    async def _look_again(self) -> None:
+        while True:
+            await self._doubt.wait()
+            with anyio.move_on_after(self._pause):
+                await self._hint.wait()
+            self._doubt = anyio.Event()
+            self.hint()
 
     async def _listen(self, session: ClientSession) -> None:
         """Subscribes to changes where the protocol asks for it, again and again where that breaks."""

@@ -180,7 +180,7 @@ def report_timeout(
     limit = f" within {site.timeout:g} s" if site.timeout is not None else " in time"
     remedies = {
         "connect": "Check that it starts by hand, or raise `connect_timeout`.",
-        "list": "Raise the timeout, or ask the server's authors.",
+        "list": "Raise `connect_timeout`, or ask the server's authors.",
         "call": "The call was cancelled. Try it with less work, or raise the timeout.",
     }
     return MCPTimeoutFailure(

@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 from anyio.lowlevel import RunVar
 
 from ..configuration import MCPServer
-from ..exceptions import MCPConnectionFailure
+from ..exceptions import MCPConnectionFailure, MCPFailure
 from ..invokers import NO_CONTEXT, Context, InvocationResult, Tool
 from .states import ConnectionState, is_legal
 
@@ -75,6 +75,11 @@ class Lease:
     def remarks(self) -> Sequence[str]:
         """What people should know of the last listing."""
         return self._share.client.remarks if self._share else ()
+
+    @property
+    def interruption(self) -> MCPFailure | None:
+        """Why the last listing broke off before its last page, if it did."""
+        return self._share.client.interruption if self._share else None
 
     async def connect(self) -> None:
         """Establishes the connection, or joins the one that others have."""

@@ -8,14 +8,18 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+import mcp_types as wire
+from mcp.client.session import ClientSession
+from mcp.shared.exceptions import MCPError
+
 from ..contents import Content, LinkContent
-from ..exceptions import SchemaInvalidity
+from ..exceptions import MCPFailure, SchemaInvalidity
 from ..excesses import access_excess
 from ..hygiene import clean_text
 from ..immutables import EMPTY, FrozenDictionary, freeze
 from ..invokers import Annotations, InvocationResult, Tool
 from ..schemas import Validator, compile_schema
-from .listings import Definition
+from .listings import Definition, list_every_page
 from .narrowing import as_dictionary, as_list
 
 _EXTRAS = {"_meta": "meta", "icons": "icons"}
@@ -102,6 +106,38 @@ def _find_hindrance(tool: Definition) -> str | None:
         if visibility is not None and "model" not in visibility:
             return "it is meant for an app's user interface only"
     return None
+
+
+class Listing:
+    """The tools of the pages that came, and what is to be said of them."""
+
+    def __init__(self) -> None:
+        self.remarks: list[str] = []
+        """What was left out, and why."""
+        self.has_begun = False
+        """Whether a page came."""
+        self._interpreter = Interpreter(self.remarks.append)
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools that a model may use."""
+        return self._interpreter.tools
+
+    async def read(self, session: ClientSession) -> None:
+        """Reads every page; a server that does not know of tools has none, which is no failure."""
+        try:
+            await list_every_page(session, self._take, self.remarks.append)
+        except MCPError as failure:
+            if self.has_begun or failure.code != wire.METHOD_NOT_FOUND:
+                raise
+
+    def break_off(self, reason: MCPFailure) -> None:
+        """Says that pages are missing, and why."""
+        self.remarks.append(f"The listing broke off after {len(self.tools)} tools: {reason}")
+
+    def _take(self, page: list[Definition]) -> None:
+        self.has_begun = True
+        self._interpreter.take(page)
 
 
 class OutputChecks:

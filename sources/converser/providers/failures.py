@@ -11,8 +11,8 @@ from importlib import import_module
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
-from ..ensembles import suggest_name
 from ..exceptions import ModelFailure
+from ..naming import suggest_name
 
 TRY_AGAIN = "Nothing of it was used: try again."
 _NO_SUCH_SERVICE = "If it stays so, check base_url: what answers there may be another service."

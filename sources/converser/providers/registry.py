@@ -9,9 +9,9 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from ..ensembles import suggest_name
 from ..exceptions import ConverserFailure, ModelFailure
 from ..invokers import describe_failure
+from ..naming import suggest_name
 from ..turns import Provider
 
 GROUP = "converser.providers"

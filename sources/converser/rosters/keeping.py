@@ -49,12 +49,15 @@ class CatalogueKeeper:
         entry = self._known.get(server.name)
         return entry.tools if entry and entry.reach == identify_reach(server) else None
 
-    def note(self, server: MCPServer, tools: Iterable[Tool]) -> Drift:
-        """Takes in the tools of a server as they are now, and tells the difference."""
-        if self.path is None:
+    def note(self, server: MCPServer, tools: Iterable[Tool], *, is_whole: bool = True) -> Drift:
+        """Takes in the tools of a server as they are now, and tells the difference.
+
+        Half a list is no beginning: what the other half brings later would look like a change.
+        """
+        remembered = self.recall(server)
+        if self.path is None or (remembered is None and not is_whole):
             return Drift()
         entry = self._seen[server.name] = describe_server(server, tools)
-        remembered = self.recall(server)
         drift = Drift() if remembered is None else find_drift(remembered, entry.tools)
         if remembered is None or (drift and self.renews):
             self._known[server.name] = self._unwritten[server.name] = entry

@@ -144,7 +144,8 @@ class Member:
 
     def note_tools(self, keeper: CatalogueKeeper) -> Drift:
         """Compares the tools with those that were last seen."""
-        drift = keeper.note(self.server, self.ensemble.tools)
+        is_whole = self.ensemble.interruption is None
+        drift = keeper.note(self.server, self.ensemble.tools, is_whole=is_whole)
         if drift or not keeper.renews:
             self.drift = drift
         return drift
