@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 
 import converser
 
-WIRE = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+WIRE = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
 # Lone surrogates too: JSON can carry them.
 NAMES = st.lists(
     st.text(st.characters(), max_size=90) | st.text("ab._- /é", max_size=8),

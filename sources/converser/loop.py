@@ -46,6 +46,7 @@ from .turns import (
     interpret_arguments,
 )
 
+_CONCESSIONS_MAX = 3
 _MEND = "Answer again, with one JSON object that fits, and nothing else."
 _CUTS = {
     STOP_LENGTH: "Your message was cut off at the limit on tokens, so this call was not made.",
@@ -168,11 +169,7 @@ class Loop:
         """Lets the provider take one turn."""
         self.announce(MessageStarted(turn=self._turns, model=self.provider.name))
         try:
-            try:
-                completed = await self._take_turn()
-            except Concession:
-                self._prepare()
-                completed = await self._take_turn()
+            completed = await self._take_turn()
         except ConverserFailure as failure:
             self.announce(MessageFailed(turn=self._turns, failure=failure))
             raise
@@ -187,6 +184,17 @@ class Loop:
         return completed
 
     async def _take_turn(self) -> TurnCompleted:
+        """Asks again where the provider can do with less than its service refused."""
+        conceded: Concession | None = None
+        for _ in range(_CONCESSIONS_MAX):
+            try:
+                return await self._hear(conceded)
+            except Concession as concession:
+                conceded = concession
+                self._prepare()
+        return await self._hear(conceded)
+
+    async def _hear(self, conceded: Concession | None) -> TurnCompleted:
         """Passes deltas on; only a stream that says that it is complete counts."""
         form = self.form
         request = TurnRequest(
@@ -196,6 +204,7 @@ class Loop:
             answer_schema=form.schema if form is not None and self._is_held(form) else None,
             search=self.toolbox.search,
             found=self.toolbox.found,
+            conceded=conceded,
         )
         async with aclosing(self.provider.stream_turn(request)) as items:
             async for item in items:

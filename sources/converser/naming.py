@@ -14,6 +14,7 @@ from .immutables import FrozenDictionary, freeze
 
 NAME_LENGTH_MAX = 64
 _FOREIGN_CHARACTERS = re.compile(r"[^a-zA-Z0-9_-]")
+_BEGINNING = re.compile(r"[a-zA-Z_]")
 _MEANINGFUL = re.compile(r"[a-zA-Z0-9]")
 
 NamingStyle = Literal["plain", "prefix", "mcp"]
@@ -45,8 +46,8 @@ class Naming:
 
 
 def fit_name(wanted: str) -> str:
-    """Fits a name to `[a-zA-Z0-9_-]` and 64 characters; what is cut is told apart by a hash."""
-    fitted = _FOREIGN_CHARACTERS.sub("_", wanted)
+    """Fits a name to `[a-zA-Z_][a-zA-Z0-9_-]*` and 64 characters; what is cut is told apart by a hash."""
+    fitted = _fit_characters(wanted)
     if len(fitted) <= NAME_LENGTH_MAX and _MEANINGFUL.search(fitted):
         return fitted
     return distinguish_name(wanted)
@@ -55,7 +56,13 @@ def fit_name(wanted: str) -> str:
 def distinguish_name(wanted: str) -> str:
     """A fitted name that always ends in a hash of the wanted one."""
     digest = hashlib.sha256(wanted.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    return f"{_FOREIGN_CHARACTERS.sub('_', wanted)[: NAME_LENGTH_MAX - 9]}_{digest}"
+    return f"{_fit_characters(wanted)[: NAME_LENGTH_MAX - 9]}_{digest}"
+
+
+def _fit_characters(wanted: str) -> str:
+    """Replaces what some service does not take, and begins with what all of them take."""
+    fitted = _FOREIGN_CHARACTERS.sub("_", wanted)
+    return fitted if _BEGINNING.match(fitted) else f"_{fitted}"
 
 
 def assign_names(naming: Naming, ensemble: str, tools: Iterable[str]) -> dict[str, str]:

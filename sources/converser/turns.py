@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol, Union, cast, overload
 
@@ -95,13 +95,20 @@ class TurnRequest:
 
     A provider that defers tools lets its service load them there; for others they are tools like all.
     """
+    conceded: Concession | None = None
+    """What its provider has just given up for this turn, which is asked for once more."""
 
 
 class Concession(Exception):
-    """A service refused what a provider asked beyond the plain, and will not be asked for again.
+    """A service refused what a provider asked beyond the plain, and will not be asked for it again.
 
-    Raised in place of the first item of a turn, which can then be asked for once more at once.
+    Raised in place of the first item of a turn, which can then be asked for once more at once. Where
+    that is refused as well, `take_back` tells the provider that this was not to blame; without it, it is certain.
     """
+
+    def __init__(self, take_back: Callable[[], None] | None = None) -> None:
+        super().__init__("What the service refused is given up; ask for the turn once more.")
+        self.take_back = take_back
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from importlib.util import find_spec
 
 import pytest
@@ -14,7 +15,7 @@ from converser.invokers import InvocationResult, Tool
 from tests.conversations import converse
 from tests.providers.google_wire import GoogleWire
 from tests.providers.openai_wires import ChatWire, ResponsesWire
-from tests.providers.service import Service
+from tests.providers.service import Answer, Service
 from tests.providers.wires import AnthropicWire
 
 WIRES = {wire.name: wire for wire in (AnthropicWire(), ResponsesWire(), ChatWire(), GoogleWire())}
@@ -81,6 +82,16 @@ class Stage(Service):
         """Lets it give one whole answer."""
         before, after = self.wire.answer(*args, **options)
         self.will_stream(*before, *after)
+
+    def will_refuse(self, flaw, status, message, text):
+        """Lets it refuse each request that has this flaw, and answer the others, at once or in any order."""
+        before, after = self.wire.answer(text)
+        refusal = json.dumps(self.wire.error(status, message)).encode()
+        self.decide = lambda body: (
+            Answer(refusal, status=status, kind="application/json")
+            if flaw(body)
+            else Answer(b"".join((*before, *after)))
+        )
 
     async def ask(self, canisters=(), model="model-1", **options):
         """One conversation with a model of it."""

@@ -27,6 +27,7 @@ class Service:
 
     def __init__(self, listing):
         self.answers: list[Answer] = []
+        self.decide = lambda body: self.answers.pop(0)
         self.requests: list[tuple[str, dict, dict]] = []
         self.listing = listing
         self.disconnected = threading.Event()
@@ -74,7 +75,7 @@ def _make_handler(service):
             body = self.rfile.read(int(self.headers["Content-Length"]))
             headers = {key.lower(): value for key, value in self.headers.items()}
             service.requests.append((self.path, headers, json.loads(body)))
-            self._give(service.answers.pop(0))
+            self._give(service.decide(json.loads(body)))
 
         def do_GET(self):
             self._give(Answer(json.dumps(service.listing).encode(), kind="application/json"))

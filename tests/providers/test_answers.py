@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 
+import anyio
 import pytest
 
 from converser.canisters import user
@@ -153,3 +154,16 @@ async def test_what_the_subset_cannot_say_is_told_in_words(schema):
             await converse(model, answer=schema)
         assert wire.form(service.bodies[0]) is None
         assert is_told(wire, service.bodies[0])
+
+
+async def test_a_schema_that_is_refused_to_many_at_once_is_given_up_by_each(wire, service):
+    service.will_refuse(wire.form, 400, "there is no such mode", NOON)
+    replies = []
+
+    async def ask(model):
+        replies.append(await converse(model, answer=FORM))
+
+    async with wire.access(service) as model, anyio.create_task_group() as tasks:
+        for _ in range(6):
+            tasks.start_soon(ask, model)
+    assert [reply.answer for reply in replies] == [{"hour": 12}] * 6

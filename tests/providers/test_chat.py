@@ -3,11 +3,16 @@
 
 from __future__ import annotations
 
+import json
+
+import anyio
 import pytest
 
 from converser.canisters import InvocationCanister, ResultCanister, user
 from converser.contents import AudioContent, ImageContent
+from converser.ensembles import Ensemble
 from converser.exceptions import ModelFailure
+from converser.invokers import Tool
 from converser.models import access_model
 from converser.replies import Limits
 from converser.turns import Transcript
@@ -73,6 +78,33 @@ async def test_a_server_whose_model_is_blind_gets_notes_in_the_place_of_images(s
     assert "which you cannot see" in service.bodies[1]["messages"][0]["content"]
 
 
+async def test_blindness_that_many_meet_at_once_is_taken_in_by_each(service):
+    service.will_refuse(
+        lambda body: "image_url" in json.dumps(body), 400, "no images, please", "Noon."
+    )
+    replies = []
+
+    async def ask(model):
+        picture = ImageContent(data=b"png", mimetype="image/png")
+        replies.append(await converse(model, [user("Look", picture)]))
+
+    async with WIRE.access(service) as model, anyio.create_task_group() as tasks:
+        for _ in range(4):
+            tasks.start_soon(ask, model)
+    assert [reply.text for reply in replies] == ["Noon."] * 4
+
+
+async def test_what_is_not_there_is_no_sign_of_blindness(service):
+    picture = ImageContent(data=b"png", mimetype="image/png")
+    service.will_fail(404, WIRE.error(404, "no such model"), times=2)
+    service.will_answer("Noon.")
+    async with WIRE.access(service) as model:
+        with pytest.raises(ModelFailure, match="not known there"):
+            await converse(model, [user("Look", picture)])
+        await converse(model, [user("Look", picture)])
+    assert "image_url" in json.dumps(service.bodies[2])
+
+
 async def test_a_drawing_is_named_and_not_sent_as_a_picture(service):
     service.will_answer("Nice.")
     drawing = ImageContent(data=b"<svg/>", mimetype="image/svg+xml")
@@ -128,6 +160,26 @@ async def test_openai_itself_gets_strict_tools_and_an_answer_beside_tools(servic
     assert "anyOf" not in functions["either"]["parameters"]
     assert WIRE.form(body) == CLOSED
     assert body["response_format"]["json_schema"]["strict"] is True
+
+
+async def test_a_long_description_goes_on_where_openai_has_room_for_it(service, official):
+    """It takes 1,024 characters of a description here, and refuses all tools for one that is longer."""
+    words = " ".join(f"word{number}" for number in range(400))
+
+    async def run(*_): ...
+
+    tools = [
+        (Tool(name=name, description=text), run)
+        for name, text in (("long", words), ("short", "Tells."))
+    ]
+    service.will_answer("Well.")
+    async with official() as model:
+        await converse(model, ensembles=[Ensemble("tools", tools=tools)])
+    long, short = (tool["function"] for tool in service.bodies[0]["tools"])
+    assert len(long["description"]) <= 1024
+    told = f"{long['description']} {long['parameters']['description']}"
+    assert told.replace("(This goes on at the parameters.) ", "") == words
+    assert (short["description"], "description" in short["parameters"]) == ("Tells.", False)
 
 
 @pytest.mark.parametrize(("provider", "items"), [("openai", {}), ("llamacpp", None)])

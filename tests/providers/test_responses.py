@@ -10,6 +10,7 @@ from converser.contents import BlobContent, ImageContent
 from converser.exceptions import ModelFailure
 from converser.models import access_model
 from converser.replies import StopReason
+from tests.conversations import converse
 from tests.providers.openai_wires import ResponsesWire
 from tests.providers.scenes import CLOSED, OSLO, Stage, make_clock, make_tools
 
@@ -160,3 +161,14 @@ async def test_a_part_of_an_unknown_kind_and_missing_counts_are_no_obstacle(serv
     ]
     service.will_stream(*odd)
     assert (await service.ask([user("Go")])).text == "Yes."
+
+
+async def test_a_model_that_does_not_reason_is_not_asked_for_it_again(service):
+    """As gpt-4o and gpt-5-chat: the whole request is refused for it."""
+    words = "Encrypted content is not supported with this model."
+    service.will_refuse(lambda body: "include" in body, 400, words, '{"a": "x"}')
+    async with WIRE.access(service) as model:
+        for _ in range(2):
+            assert (await converse(model, answer=CLOSED)).answer == {"a": "x"}
+    assert ["include" in body for body in service.bodies] == [True, False, False]
+    assert all(WIRE.form(body) == CLOSED for body in service.bodies)

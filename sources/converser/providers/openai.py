@@ -43,6 +43,9 @@ Message = dict[str, Any]
 
 TOOLS_MAX = 128
 """How many tools OpenAI takes; compatible servers have no such limit."""
+_DESCRIPTION_MAX = 1024
+"""Characters of a tool's description that OpenAI takes here; for one that is longer it refuses the request."""
+_GOES_ON = " (This goes on at the parameters.)"
 _IDENTIFIER_MAX = 40
 """Characters that OpenAI takes here; some servers, such as vLLM, make longer ones."""
 _KEPT = "chat"
@@ -112,7 +115,6 @@ class OpenAIProvider:
         try:
             async with aclosing(stream):
                 async for item in stream:
-                    self._concessions.settle()
                     if isinstance(item, ChatCompleted):
                         yield compose_turn(item, asked=self._model)
                     else:
@@ -233,8 +235,22 @@ def nativize_tool(invoker: Invoker) -> Message:
 def nativize_fitted_tool(invoker: Invoker) -> Message:
     """The same for a service that may be OpenAI's by another address, or as strict about schemas."""
     native = nativize_tool(invoker)
-    native["function"]["parameters"] = fit_openai(native["function"]["parameters"])
+    function = native["function"]
+    function["parameters"] = fit_openai(function["parameters"])
+    if len(function["description"]) > _DESCRIPTION_MAX:
+        _split_description(function)
     return native
+
+
+def _split_description(function: Message) -> None:
+    """Lets a long description go on at the parameters, whose own one may be of any length."""
+    words, parameters = function["description"], function["parameters"]
+    room = _DESCRIPTION_MAX - len(_GOES_ON)
+    cut = max(words.rfind(" ", 0, room), words.rfind("\n", 0, room))
+    cut = cut if cut > 0 else room
+    rest = [words[cut:].lstrip(), parameters.get("description", "")]
+    function["description"] = words[:cut] + _GOES_ON
+    function["parameters"] = {**parameters, "description": "\n".join(filter(None, rest))}
 
 
 def nativize_strict_tool(invoker: Invoker) -> Message:

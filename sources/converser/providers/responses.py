@@ -17,6 +17,7 @@ from ..turns import (
     STOP_LENGTH,
     Call,
     Capabilities,
+    Concession,
     Controls,
     TurnCompleted,
     TurnRequest,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 _GENERATION = re.compile(r"gpt-(\d+)(?:\.(\d+))?")
 _DEFERS_SINCE = (5, 4)
+_NOTHING_ENCRYPTED = "ncrypted content is not supported"
 _STOP_REASONS = {"max_output_tokens": STOP_LENGTH, "content_filter": STOP_FILTERED}
 
 
@@ -64,6 +66,7 @@ class ResponsesProvider(StreamingProvider[ResponsesConversation]):
         self._clients, self._service = connect(
             self.name, base_url=base_url, key=key, retries=retries
         )
+        self._reasons = True
 
     @property
     def capabilities(self) -> Capabilities:
@@ -77,10 +80,17 @@ class ResponsesProvider(StreamingProvider[ResponsesConversation]):
             "tools": self._compose_tools(request) or None,
             "stream": True,
             "store": False,
-            "include": ["reasoning.encrypted_content"],
+            "include": ["reasoning.encrypted_content"] if self._reasons else None,
             **_nativize_controls(request.controls, _compose_format(request.answer_schema)),
         }
         return {key: value for key, value in native.items() if value is not None}
+
+    def _concede(self, failure: Exception, request: TurnRequest) -> None:
+        """Models that do not reason have nothing encrypted, and refuse to be asked for it."""
+        if _NOTHING_ENCRYPTED in str(failure):
+            self._reasons = False
+            raise Concession from failure
+        super()._concede(failure, request)
 
     def _compose_tools(self, request: TurnRequest) -> list[Message]:
         """The tools; where the service loads some later, without those, and our search as its own."""

@@ -31,7 +31,7 @@ class Concessions:
     """What a service may be asked beyond the plain; given up once it refuses a request for it.
 
     A request can be refused for many reasons. So it is asked again without these things: if that is
-    refused as well, they were not to blame.
+    refused as well, they were not to blame. Conversations side by side can all come to this at once.
     """
 
     def __init__(self, *, deferral: bool = False, blindness: bool = False) -> None:
@@ -39,7 +39,6 @@ class Concessions:
         self._vision = True
         self._may_be_blind = blindness
         self._refused: deque[Mapping[str, Any]] = deque(maxlen=_REFUSED_MAX)
-        self._in_question: Callable[[], None] | None = None
 
     @property
     def deferral(self) -> bool:
@@ -55,18 +54,14 @@ class Concessions:
         """Whether answers may be left to the service to hold to this schema."""
         return schema not in self._refused
 
-    def settle(self) -> None:
-        """A request went well, so that what was given up before it stays so."""
-        self._in_question = None
-
     def concede(self, status: int | None, request: TurnRequest) -> None:
         """Raises `Concession` where something can be given up after a refusal with this status."""
-        blind = self._may_be_blind and self._vision and _has_images(request.canisters)
-        if status not in _REFUSALS and not (blind and status in _BLIND_REFUSALS):
+        if (before := request.conceded) is not None and before.take_back is not None:
+            if status is not None:
+                before.take_back()
             return
-        if self._in_question is not None:
-            self._in_question()
-            self._in_question = None
+        blind = self._may_be_blind and _has_images(request.canisters)
+        if status not in _REFUSALS and not (blind and status in _BLIND_REFUSALS):
             return
         schema, deferral = request.answer_schema, self._deferral and bool(request.search)
         if schema is None and not deferral and not blind:
@@ -76,14 +71,13 @@ class Concessions:
         self._deferral = self._deferral and not deferral
         self._vision = self._vision and not blind
 
-        def restore() -> None:
+        def take_back() -> None:
             if schema is not None and schema in self._refused:
                 self._refused.remove(schema)
             self._deferral = self._deferral or deferral
             self._vision = self._vision or blind
 
-        self._in_question = restore
-        raise Concession
+        raise Concession(take_back)
 
 
 def _has_images(canisters: Iterable[Canister]) -> bool:
@@ -174,12 +168,15 @@ class StreamingProvider(ABC, Generic[_C]):
                         yield delta
             completed = answer.complete()
         except Exception as failure:
-            self._concessions.concede(self._read_status(failure), request)
+            self._concede(failure, request)
             await self._fail(failure, begun=stream is not None)
-        self._concessions.settle()
         if completed is None:
             self._service.break_off(heard=heard)
         yield completed
+
+    def _concede(self, failure: Exception, request: TurnRequest) -> None:
+        """Raises `Concession` where the service refused what it can do without."""
+        self._concessions.concede(self._read_status(failure), request)
 
     @abstractmethod
     def _compose(self, request: TurnRequest) -> dict[str, Any]:
