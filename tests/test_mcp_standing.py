@@ -10,6 +10,8 @@ import anyio.lowlevel
 import pytest
 
 import converser
+from converser.mcp import changes
+from converser.mcp.http import exchanges, guard
 from tests.faults.overhttp.sound import CACHE, Sound
 from tests.faults.overhttp.wire import JSON, HttpServer, Line, Request
 from tests.places import LIMIT
@@ -60,6 +62,59 @@ class Brittle(Standing):
         self.has_news = True
         await self.send(line, CHANGE)
         await line.hold()
+
+
+class Distracted(Standing):
+    """It changes its tools while its stream is away, and so nobody hears of it."""
+
+    capabilities: JSON = {"tools": {"listChanged": True}}  # noqa: RUF012
+
+    async def stand(self, line: Line) -> None:
+        if self.streams > 1:
+            await line.hold()
+            return
+        await self.listed.wait()
+        await line.write(b"0\r\n\r\n")
+        self.has_news = True
+
+
+class Unsteady(Distracted):
+    """Its stream never lasts; it counts how often it is asked for its tools."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.has_news = True
+
+    async def on_list(self, request: Request, line: Line) -> None:
+        self.server.notes["listed"] += 1
+        await super().on_list(request, line)
+
+    async def stand(self, line: Line) -> None:
+        self.server.notes["streams"] += 1
+        await line.write(b"0\r\n\r\n")
+
+
+class Numbered(Standing):
+    """It numbers its events, has trouble with its stream, and tells of a change in the end."""
+
+    def __init__(self, status: int, times: int) -> None:
+        super().__init__()
+        self.status, self.times = status, times
+
+    async def on_get(self, request: Request, line: Line) -> None:
+        if self.streams and self.status != 200 and self.times:
+            self.times -= 1
+            await line.respond(self.status)
+        else:
+            await super().on_get(request, line)
+
+    async def stand(self, line: Line) -> None:
+        await self.send(line, b"id: 7\ndata: \n\n")
+        if self.streams > 1 and (not self.times or self.streams > self.times):
+            self.has_news = True
+            await self.send(line, CHANGE)
+            await line.hold()
+        await line.write(b"0\r\n\r\n")
 
 
 class Forgetful(Standing):
@@ -134,6 +189,32 @@ async def _watch(server: HttpServer, ears: Ears) -> list[str]:
 
 async def test_a_stream_that_breaks_again_and_again_is_opened_again() -> None:
     with HttpServer(Brittle()).running() as server:
+        assert await _watch(server, Ears()) == ["pending", "connected"]
+
+
+async def test_a_change_while_the_stream_was_away_is_found() -> None:
+    with HttpServer(Distracted()).running() as server:
+        assert await _watch(server, Ears()) == ["pending", "connected"]
+
+
+async def test_a_stream_that_never_lasts_is_no_reason_to_list_without_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(changes, "_GAPS", 2)
+    with HttpServer(Unsteady()).running() as server, anyio.fail_after(LIMIT):
+        client = converser.HttpMCPClient(f"{server.origin}/mcp")
+        async with await converser.discover_mcp_tools(client, "h"):
+            await _wait_for(server, "streams", 9)
+        assert 2 <= server.notes["listed"] <= 3
+
+
+@pytest.mark.parametrize(("status", "times"), [(200, 70), (503, 8), (409, 3)])
+async def test_a_stream_with_numbers_is_opened_again_as_well(
+    status: int, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guard, "Throttle", lambda: exchanges.Throttle(1_000))
+    monkeypatch.setattr(guard, "_KNOCK_PAUSE_MAX", 0.01)
+    with HttpServer(Numbered(status, times)).running() as server:
         assert await _watch(server, Ears()) == ["pending", "connected"]
 
 

@@ -37,6 +37,7 @@ from .failures import (
     was_not_executed,
 )
 from .handlers import Elicitation, ElicitationAnswer, ElicitationHandler, adapt_elicitation
+from .http.guard import StreamWatch
 from .results import interpret_result, is_large
 from .salvage import Salvager
 from .sessions import SessionSetup, Way, open_session
@@ -62,8 +63,8 @@ class SessionClient(ABC):
         self.transport = transport
         self.caller = Caller(transport, asks_people=elicit is not None)
         self.ring: StderrRing | None = None
-        self.on_forgotten: Callable[[], None] = lambda: None
-        """What a transport is to call when the server has forgotten the session that it opens now."""
+        self.stream_watch = StreamWatch()
+        """What a transport is to tell of the stream of the session that it opens now."""
         self._elicit = elicit
         self._patience = patience
         self._time = PatientTime()
@@ -299,7 +300,10 @@ class SessionClient(ABC):
             elicitation_callback=callback,
             connect_timeout=self._patience.connect_timeout,
         )
-        self.on_forgotten = lambda: self._notice_end(salvager, self.caller.settle)
+        self.stream_watch = StreamWatch(
+            on_forgotten=lambda: self._notice_end(salvager, self.caller.settle),
+            on_reopened=signal.note_gap,
+        )
         way = self.open_transport()
         self._sites.clear()  # they quote the last words of the process before
         async with open_session(way, era, setup) as session:

@@ -129,7 +129,7 @@ class HttpMCPClient(SessionClient):
     def open_transport(self) -> Way:
         """Opens the HTTP client."""
         return open_http(
-            self._url, self._headers, self._guard_login(), self._bounds, self.on_forgotten
+            self._url, self._headers, self._guard_login(), self._bounds, self.stream_watch
         )
 
     def _guard_login(self) -> httpx2.Auth | None:

@@ -70,7 +70,7 @@ class ConfiguredMCPClient(SessionClient):
         )
         if server.transport == "sse":
             return open_sse(url, headers, bounds=bounds)
-        return open_http(url, headers, bounds=bounds, on_forgotten=self.on_forgotten)
+        return open_http(url, headers, bounds=bounds, watch=self.stream_watch)
 
 
 def _take_server(name: str, found: object) -> Way:

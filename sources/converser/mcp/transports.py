@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +15,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from ..exceptions import ConfigurationFailure
-from .http.guard import GuardedTransport
+from .http.guard import NO_WATCH, GuardedTransport, StreamWatch
 from .http.old_events import OldEventsTransport
 from .http.proxies import create_transport
 from .http.redaction import separate_credentials
@@ -68,13 +68,13 @@ async def open_http(
     headers: Mapping[str, str],
     auth: httpx2.Auth | None = None,
     bounds: Bounds = USUAL_BOUNDS,
-    on_forgotten: Callable[[], None] = lambda: None,
+    watch: StreamWatch = NO_WATCH,
 ) -> AsyncGenerator[Streams, None]:
     """Opens streamable HTTP; how long an answer may take is for our own deadlines to say."""
     check_headers(headers)
     url, auth = separate_credentials(url, auth)
     client = httpx2.AsyncClient(
-        transport=GuardedTransport(create_lean_transport(url), bounds, on_forgotten),
+        transport=GuardedTransport(create_lean_transport(url), bounds, watch),
         headers=dict(headers),
         auth=auth,
         timeout=httpx2.Timeout(_HTTP_PATIENCE, read=None),

@@ -17,6 +17,7 @@ class Sound:
     """A sound server of the older era, with sessions."""
 
     server: HttpServer
+    capabilities: JSON = {"tools": {}}  # noqa: RUF012
 
     def __init__(self) -> None:
         self.sessions: set[str] = set()
@@ -72,7 +73,7 @@ class Sound:
         self.sessions.add(session)
         result = {
             "protocolVersion": "2025-06-18",
-            "capabilities": {"tools": {}},
+            "capabilities": self.capabilities,
             "serverInfo": {"name": "faulty", "version": "1"},
         }
         message = {"jsonrpc": "2.0", "id": request.message["id"], "result": result}

@@ -20,6 +20,7 @@ from ..oversize.running import Oversize, reduce_message, spill_message
 from ..oversize.spills import Bounds, Gathering, Spill
 
 _HEAD = re.compile(rb'\{"jsonrpc":"2\.0",(?:"id":(\d+|"[^"]*"),)?(?:"method":"([^"]*)")?')
+_IDENTITY = re.compile(rb"^id: ?([^\r\n]+)", re.MULTILINE)
 _LONG = 65_536
 _SLICE = 262_144
 """Bytes of a long event that are passed on at a time."""
@@ -195,11 +196,16 @@ class EventBytes(httpx2.AsyncByteStream):
 class StandingEvents(EventBytes):
     """A stream of events that is opened again when it ends, so that a broken one just ends, too."""
 
+    place: str | None = None
+    """The last event, where the server numbers them."""
+
     async def iterate_events(self) -> AsyncGenerator[bytes, None]:
         """The events, each piece one or several whole ones."""
         async with aclosing(super().iterate_events()) as pieces:
             with suppress(httpx2.TransportError):
                 async for piece in pieces:
+                    if identities := _IDENTITY.findall(piece):
+                        self.place = identities[-1].decode("utf-8", "replace")
                     yield piece
 
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import httpx2
@@ -37,6 +38,23 @@ _NOTICE_PATIENCE = 5.0
 _GOODBYE_PATIENCE = 2.0
 _KNOCKS_MAX = 3
 _KNOCK_PAUSE, _KNOCK_PAUSE_MAX = 1.0, 30.0
+_LATE = 1.0
+"""Seconds after which a stream is open so late that the server may have spoken before."""
+_PASSING = frozenset({408, 409, 425, 429})
+"""Statuses that will pass; with 409, a server still holds the stream that has just broken."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamWatch:
+    """Who hears what shows on the stream where a server of the older era speaks unasked."""
+
+    on_forgotten: Callable[[], None] = lambda: None
+    """The server has forgotten the session."""
+    on_reopened: Callable[[], None] = lambda: None
+    """The stream is open; before that it was not, and what the server said then is lost."""
+
+
+NO_WATCH = StreamWatch()
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
@@ -46,13 +64,13 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         self,
         inner: httpx2.AsyncBaseTransport,
         bounds: Bounds = USUAL_BOUNDS,
-        on_forgotten: Callable[[], None] = lambda: None,
+        watch: StreamWatch = NO_WATCH,
     ) -> None:
-        """Takes what is told where a stream shows, without any call, that the server forgot the session."""
+        """Takes the transport that sends, and who hears what the stream shows."""
         self._inner = inner
         self._bounds = bounds
-        self._on_forgotten = on_forgotten
-        self._has_listened = False
+        self._watch = watch
+        self._standing: StandingEvents | None = None
         self._exchanges: dict[bytes, Exchange] = {}
         self._notices: set[anyio.CancelScope] = set()
         self._throttle = Throttle()
@@ -151,25 +169,36 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
                 self._notices.discard(scope)
 
     async def _listen(self, request: httpx2.Request) -> httpx2.Response:
-        """Opens a stream of events; where there was one before, the session is gone if there is none now."""
-        if not self._resumptions.is_worthwhile(request.headers.get("last-event-id")):
-            return httpx2.Response(410, request=request)
-        response = await self._knock(request)
-        if response.status_code == 404 and self._has_listened:
-            self._on_forgotten()
+        """Opens a stream of events: the one that stands, or one that a call waits for and that broke."""
+        place, before = request.headers.get("last-event-id"), self._standing
+        if place is not None and (before is None or place != before.place):
+            if not self._resumptions.is_worthwhile(place):
+                return httpx2.Response(410, request=request)
+            return self._guard_events(request, await self._knock(request, _KNOCKS_MAX))
+        begun = anyio.current_time()
+        response = await self._knock(request, 1 if before is None else math.inf)
+        if response.status_code == 404 and before is not None:
+            self._watch.on_forgotten()  # where there was one, the session is gone if there is none
         if response.status_code != 200:
             return response
-        self._has_listened = True
+        if before is not None or anyio.current_time() - begun > _LATE:
+            self._watch.on_reopened()
+        response = self._guard_events(request, response)
+        self._standing = cast("StandingEvents", response.stream)
+        self._standing.place = place
+        return response
+
+    def _guard_events(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
+        if response.status_code != 200:
+            return response
         stream = StandingEvents(response, Exchange(), lambda: None, self._bounds)
         return replace_content(response, request, stream)
 
-    async def _knock(self, request: httpx2.Request) -> httpx2.Response:
-        """Asks for a stream, again and again where there was one: the SDK gives up at the second fault.
+    async def _knock(self, request: httpx2.Request, attempts: float) -> httpx2.Response:
+        """Asks for a stream, again and again where that is of use: the SDK gives up at the second fault.
 
         A server that closes it at once is not hammered; and for what a call waits for, not for long.
         """
-        is_awaited = "last-event-id" in request.headers
-        attempts = 1 if not self._has_listened else _KNOCKS_MAX if is_awaited else math.inf
         pause = _KNOCK_PAUSE
         while True:
             attempts -= 1
@@ -180,7 +209,8 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
                 if attempts <= 0:
                     raise
             else:
-                if response.status_code < 500 or attempts <= 0:
+                status = response.status_code
+                if attempts <= 0 or not (status >= 500 or status in _PASSING):
                     return response
                 await response.aclose()
             await anyio.sleep(pause)
