@@ -226,3 +226,9 @@ def test_a_blob_that_came_as_text_gives_its_text():
 
 def test_outcomes_are_strings_of_their_values():
     assert f"{Outcome.UNKNOWN}" == str(Outcome.UNKNOWN) == Outcome.UNKNOWN == "outcome-unknown"
+
+
+@pytest.mark.parametrize("part", [5, None, ["a", "b"], user("x")])
+def test_what_is_neither_text_nor_content_is_told(part):
+    with pytest.raises(CanisterInvalidity, match=rf"type {type(part).__name__}\."):
+        user("Look:", part)

@@ -4,11 +4,15 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 
 import anyio
 import pytest
 
 from converser.canisters import (
+    AssistantCanister,
+    InvocationCanister,
+    ResultCanister,
     Usage,
     user,
 )
@@ -79,11 +83,26 @@ async def test_no_more_invocations_run_at_once_than_the_limit():
     assert most == 3
 
 
-@pytest.mark.parametrize("canisters", ["Hello", ["Hello"], user("Hello"), [None]])
+@pytest.mark.parametrize("canisters", ["Hello", ["Hello"], user("Hello"), [None], 5])
 async def test_what_is_no_list_of_canisters_is_told(canisters):
     model = ScriptedModel(["Hi."])
     with pytest.raises(CanisterInvalidity, match=r"list of canisters.*converser\.user"):
         await converse(model, canisters)
+    assert not model.requests
+
+
+async def test_words_in_the_place_of_a_canister_are_told_where_they_are_added():
+    transcript = Transcript([user("Hello")])
+    with pytest.raises(CanisterInvalidity, match="list of canisters"):
+        transcript.append("Go on")
+    assert len(transcript) == 1
+
+
+@pytest.mark.parametrize("ensembles", [make_ensemble(echo=echo), [echo], None])
+async def test_what_is_no_list_of_ensembles_is_told(ensembles):
+    model = ScriptedModel(["Hi."])
+    with pytest.raises(ConfigurationFailure, match=r"list of ensembles.*create_local_ensemble"):
+        await converse(model, ensembles=ensembles)
     assert not model.requests
 
 
@@ -328,6 +347,21 @@ async def test_a_failing_provider_is_a_model_failure_and_the_turn_can_be_tried_a
     assert len(transcript) == 4
     assert_valid(transcript)
     assert (await converse(model, transcript, ensembles=ensembles)).text == "Fine."
+
+
+async def test_a_failure_has_what_was_completed_before_it_also_where_a_list_was_given():
+    provider = SpokenProvider(calling(Call(name="echo")), [OSError("reset")], saying("Fine."))
+    model, history = Model(provider), [user("Go.")]
+    with pytest.raises(ModelFailure) as caught:
+        await converse(model, history, ensembles=[make_ensemble(echo=echo)])
+    assert [type(each) for each in caught.value.canisters] == [
+        AssistantCanister,
+        InvocationCanister,
+        ResultCanister,
+    ]
+    reply = await converse(model, [*history, *caught.value.canisters])
+    assert reply.text == "Fine."
+    assert pickle.loads(pickle.dumps(caught.value)).canisters == caught.value.canisters
 
 
 async def test_a_failure_of_the_providers_own_is_raised_as_it_is():

@@ -311,6 +311,8 @@ async def test_a_key_that_is_given_is_sent(service):
 def test_unknown_providers_and_options_are_named():
     with pytest.raises(ModelFailure, match=r"'opanai'.*Did you mean 'openai'"):
         access_model("opanai:gpt-5")
+    with pytest.raises(ModelFailure, match=r"'gpt-5'.*PROVIDER:MODEL"):
+        access_model("gpt-5")
     with pytest.raises(ModelFailure, match=r"'bas_url'.*base_url, key"):
         access_model("openai:m", bas_url="x")
 

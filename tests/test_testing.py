@@ -102,6 +102,11 @@ async def test_running_out_of_turns_says_how_to_go_on():
         await converse(ScriptedModel([[("echo", {})]]), ensembles=[make_echo()])
 
 
+def test_a_text_in_the_place_of_turns_is_told():
+    with pytest.raises(ModelFailure, match=r"list of turns.*ScriptedModel\(\['Done\.'\]\)"):
+        ScriptedModel("Done.")
+
+
 @pytest.mark.parametrize("turn", [("echo", {}), None, 5, ["echo"], [("echo",)], lambda _: None])
 async def test_a_turn_that_is_neither_text_nor_pairs_is_told(turn):
     with pytest.raises(ModelFailure, match=r"Turn 1 .*neither a text nor a list of pairs.*Write"):

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from typing import Any, Union
+from typing import Any, NoReturn, Union, get_args
 
 from .contents import Content, TextualContent
 from .exceptions import CanisterInvalidity
@@ -164,8 +164,35 @@ Canister = Union[
 ]
 
 
+_CANISTERS = get_args(Canister)
+_CONTENTS = get_args(Content)
+
+
+def check_canisters(canisters: Iterable[Any]) -> list[Canister]:
+    """What a conversation is made of, as a list; words in the place of a canister are a slip that is told."""
+    listed = list(canisters)
+    if not all(isinstance(each, _CANISTERS) for each in listed):
+        refuse_conversation()
+    return listed
+
+
+def refuse_conversation() -> NoReturn:
+    """Raises that something is no conversation."""
+    raise CanisterInvalidity(
+        "A conversation is a list of canisters, and this is none.",
+        remedy='Give one, such as [converser.user("…")].',
+    )
+
+
 def compose_contents(parts: tuple[str | Content, ...]) -> tuple[Content, ...]:
     """Lets people write a bare string where a textual content is meant."""
+    for part in parts:
+        if not isinstance(part, (str, *_CONTENTS)):
+            raise CanisterInvalidity(
+                f"A canister was given a value of type {type(part).__name__}.",
+                remedy="Give texts and contents, each on its own, such as"
+                ' user("What is this?", ImageContent(data=…, mimetype="image/png")).',
+            )
     return tuple(TextualContent(text=part) if isinstance(part, str) else part for part in parts)
 
 

@@ -34,6 +34,7 @@ import frigid
 from .outcomes import Outcome
 
 if TYPE_CHECKING:
+    from .canisters import Canister
     from .contents import Content
 
 # What the interpreter, `contextlib` and `add_note` assign on any exception.
@@ -206,5 +207,11 @@ class ConfigurationFailure(ConverserFailure):
         self.mistakes = tuple(mistakes)
 
 
-class ModelFailure(ConverserFailure):
-    """A model, or the provider of it, failed."""
+class ModelFailure(ConverserFailure, instances_mutables=("canisters",)):
+    """A model, or the provider of it, failed; `canisters` has what was completed of the conversation before."""
+
+    def __init__(
+        self, message: str, *, remedy: str = "", canisters: Sequence[Canister] = ()
+    ) -> None:
+        super().__init__(message, remedy=remedy)
+        self.canisters = tuple(canisters)

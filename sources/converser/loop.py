@@ -90,8 +90,12 @@ class Loop:
             for canister in self.transcript
             if isinstance(canister, InvocationCanister)
         }
-        with anyio.CancelScope(deadline=deadline) as self._scope:
-            reason = await self._alternate()
+        try:
+            with anyio.CancelScope(deadline=deadline) as self._scope:
+                reason = await self._alternate()
+        except ModelFailure as failure:
+            failure.canisters = tuple(self.transcript[start:])
+            raise
         reply = Reply(
             canisters=tuple(self.transcript[start:]),
             reason=reason,

@@ -7,16 +7,16 @@ import math
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from typing_extensions import Self
 
 from .answers import AnswerForm
-from .canisters import Canister
+from .canisters import Canister, refuse_conversation
 from .ensembles import Ensemble
 from .events import Announce, Event, Observer, observe
-from .exceptions import CanisterInvalidity
+from .exceptions import ConfigurationFailure
 from .execution import Executor
 from .loop import Loop
 from .policies import Approver, Gate, Policy
@@ -28,7 +28,6 @@ from .turns import Controls, Provider, Transcript, find_capabilities
 if TYPE_CHECKING:
     from .configuration import Configuration
 
-_CANISTERS = get_args(Canister)
 _CONTROLS = Controls()
 _LIMITS = Limits()
 _PARTING = 10.0
@@ -86,6 +85,7 @@ class Model:
         """
         form = None if answer is None else AnswerForm(answer)
         transcript = _open_transcript(canisters)
+        _check_ensembles(ensembles)
 
         async def run(announce: Announce) -> Reply:
             executor = Executor(Gate(policies, approver), announce, parallel=limits.parallel)
@@ -166,16 +166,23 @@ class Model:
 
 
 def _open_transcript(canisters: Iterable[Canister] | Transcript) -> Transcript:
-    """The conversation that is meant; words alone, or a single canister, are slips that are told."""
+    """The conversation that is meant; a single canister, or nothing, is a slip that is told."""
     if isinstance(canisters, Transcript):
         return canisters
-    listed = None if isinstance(canisters, (str, *_CANISTERS)) else list(canisters)
-    if listed is None or not all(isinstance(each, _CANISTERS) for each in listed):
-        raise CanisterInvalidity(
-            "A conversation is a list of canisters, and this is none.",
-            remedy='Give one, such as [converser.user("…")].',
+    if not isinstance(canisters, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        refuse_conversation()
+    return Transcript(canisters)
+
+
+def _check_ensembles(ensembles: Sequence[Ensemble]) -> None:
+    """Tells the slip of giving one ensemble, or functions, where a list of ensembles is due."""
+    given: Any = ensembles
+    if not isinstance(given, Iterable) or not all(isinstance(each, Ensemble) for each in given):  # pyright: ignore[reportUnknownVariableType]
+        raise ConfigurationFailure(
+            "The tools of a conversation are a list of ensembles, and this is none.",
+            remedy="Give ensembles=[…]; functions become one by"
+            ' converser.create_local_ensemble("name", [function]).',
         )
-    return Transcript(listed)
 
 
 def access_model(

@@ -50,6 +50,11 @@ class ScriptedModel(Model):
         usage: Usage | None = None,
         capabilities: Capabilities = _CAPABILITIES,
     ) -> None:
+        if isinstance(turns, str):
+            raise ModelFailure(
+                "A scripted model takes a list of turns, and this is a text.",
+                remedy=f"Write ScriptedModel([{turns[:20]!r}]).",
+            )
         self._script = _Script(turns, name, usage, capabilities)
         super().__init__(self._script)
 

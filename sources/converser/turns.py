@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mappin
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol, Union, cast, overload
 
-from .canisters import AssistantCanister, Canister
+from .canisters import AssistantCanister, Canister, check_canisters
 from .events import TextDelta, ThoughtDelta
 from .immutables import EMPTY, FrozenDictionary, freeze
 from .invokers import Invoker
@@ -35,18 +35,18 @@ class Transcript(Sequence[Canister]):
     __slots__ = ("__weakref__", "_canisters")
 
     def __init__(self, canisters: Iterable[Canister] = ()) -> None:
-        self._canisters = list(canisters)
+        self._canisters = check_canisters(canisters)
 
     def __repr__(self) -> str:
         return f"Transcript({self._canisters!r})"
 
     def append(self, canister: Canister) -> None:
         """Adds one canister at the end."""
-        self._canisters.append(canister)
+        self.extend((canister,))
 
     def extend(self, canisters: Iterable[Canister]) -> None:
         """Adds canisters at the end."""
-        self._canisters.extend(canisters)
+        self._canisters.extend(check_canisters(canisters))
 
     def __len__(self) -> int:
         return len(self._canisters)

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pytest
 
 from converser.canisters import document, user
@@ -148,6 +150,19 @@ async def test_an_answer_is_held_to_its_schema_by_the_service(service, schema, s
     form = body["text"]["format"]
     assert (form["type"], form["schema"], form["strict"]) == ("json_schema", schema, strict)
     assert WIRE.words(body) == ["Go"]
+
+
+async def test_a_dataclass_without_defaults_is_held_to_the_letter(service):
+    @dataclass
+    class Place:
+        name: str
+        height: float
+
+    service.will_answer('{"answer": [{"name": "Oslo", "height": 23}]}')
+    assert (await service.ask(answer=list[Place])).answer == [Place("Oslo", 23.0)]
+    form = service.bodies[0]["text"]["format"]
+    assert form["strict"]
+    assert form["schema"]["$defs"]["Place"]["additionalProperties"] is False
 
 
 async def test_a_part_of_an_unknown_kind_and_missing_counts_are_no_obstacle(service):

@@ -135,6 +135,20 @@ def _fit_openai(facts: Schema) -> Schema:
     return facts
 
 
+def form_answer(schema: Mapping[str, Any]) -> tuple[Schema, bool]:
+    """The form of an answer, and whether OpenAI holds a model to it to the letter.
+
+    For that, an object has only the properties which are named, where the form does not say otherwise.
+    """
+    fitted = fit_openai(schema)
+    closed = revise(fitted, _close)
+    return (closed, True) if is_strict(closed) else (fitted, False)
+
+
+def _close(facts: Schema) -> Schema:
+    return {"additionalProperties": False, **facts} if "properties" in facts else facts
+
+
 def is_strict(schema: Mapping[str, Any]) -> bool:
     """Whether OpenAI's strict mode takes the schema as it is, so that it changes nothing."""
     if schema.get("type") != "object" or "anyOf" in schema:

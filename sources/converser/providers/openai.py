@@ -35,7 +35,7 @@ from ..invokers import Invoker
 from ..naming import fit_name
 from ..turns import Capabilities, Provider, Transcript, TurnCompleted, TurnItem, TurnRequest
 from .chat import URL_VARIABLE, ChatClient, ChatCompleted
-from .dialects import fit_openai, is_strict, open_top
+from .dialects import fit_openai, form_answer, is_strict, open_top
 from .streaming import Concessions
 from .translations import Definitions, fit_identifier, heal, recall
 
@@ -128,8 +128,8 @@ def _compose_format(schema: Mapping[str, Any] | None) -> dict[str, Any]:
     """Holds the answer to a schema: to the letter where strict mode takes it as it is."""
     if schema is None:
         return {}
-    fitted = fit_openai(schema)
-    form = {"name": "answer", "schema": fitted, "strict": is_strict(fitted)}
+    fitted, strict = form_answer(schema)
+    form = {"name": "answer", "schema": fitted, "strict": strict}
     return {"response_format": {"type": "json_schema", "json_schema": form}}
 
 

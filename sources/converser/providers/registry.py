@@ -40,7 +40,8 @@ def find_factory(name: str) -> Factory:
     others = list_others()
     if name not in others:
         raise ModelFailure(
-            f"There is no provider {name!r}.", remedy=suggest_name(name, [*OURS, *others])
+            f"There is no provider {name!r}.",
+            remedy=f"{suggest_name(name, [*OURS, *others])} A model is named PROVIDER:MODEL.",
         )
     try:
         loaded: Factory = others[name].load()

@@ -23,7 +23,7 @@ from ..turns import (
     TurnRequest,
 )
 from .chat import connect
-from .dialects import fit_openai, is_strict, open_top
+from .dialects import form_answer, open_top
 from .failures import TRY_AGAIN, Service, is_since
 from .openai import TOOLS_MAX
 from .responses_items import (
@@ -117,9 +117,8 @@ def _compose_format(schema: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Holds the answer to a schema: to the letter where strict mode takes it as it is."""
     if schema is None:
         return None
-    parameters = fit_openai(open_top(schema))
-    strict = is_strict(parameters)
-    form = {"type": "json_schema", "name": "answer", "schema": parameters, "strict": strict}
+    fitted, strict = form_answer(open_top(schema))
+    form = {"type": "json_schema", "name": "answer", "schema": fitted, "strict": strict}
     return {"format": form}
 
 
