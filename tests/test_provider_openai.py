@@ -341,19 +341,21 @@ async def test_every_kind_of_canister_and_content_reaches_the_wire(service):
     ]
     await ask(service, history)
     messages = service.bodies[0]["messages"]
-    assert [part["type"] for part in messages[0]["content"]] == [
-        "text",
+    _, shown, heard, table, other = messages[0]["content"]
+    assert [part["type"] for part in (shown, heard, table, other)] == [
         "image_url",
         "input_audio",
+        "text",
+        "text",
     ]
-    assert messages[0]["content"][1]["image_url"]["url"] == "data:image/png;base64,cG5n"
-    assert messages[0]["content"][2]["input_audio"] == {"data": "bXAz", "format": "mp3"}
-    assert messages[1]["content"] == "Document table:\n[a.csv: text/csv, 3 bytes]\nné"
-    assert messages[2]["content"].splitlines()[1:] == [
+    assert shown["image_url"]["url"] == "data:image/png;base64,cG5n"
+    assert heard["input_audio"] == {"data": "bXAz", "format": "mp3"}
+    assert table["text"] == "Document table:\n[a.csv: text/csv, 3 bytes]\nné"
+    assert other["text"].splitlines()[1:] == [
         "[link to x: https://x.example]",
         "[content of the unknown kind 'hologram']",
     ]
-    assert messages[3]["tool_calls"][0]["function"]["arguments"] == '{"é": 1}'
+    assert messages[1]["tool_calls"][0]["function"]["arguments"] == '{"é": 1}'
     results = [message["content"] for message in messages if message["role"] == "tool"]
     assert results == [
         "[image/png, 3 bytes, which cannot be shown here]",
@@ -370,9 +372,9 @@ async def test_each_canister_is_translated_once_over_several_questions(service, 
     translated = []
     nativize = room.nativize_canister
 
-    def count(canister, messages):
+    def count(canister, messages, **options):
         translated.append(canister.identifier)
-        nativize(canister, messages)
+        nativize(canister, messages, **options)
 
     monkeypatch.setattr(room, "nativize_canister", count)
     transcript = Transcript()

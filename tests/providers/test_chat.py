@@ -8,8 +8,8 @@ import json
 import anyio
 import pytest
 
-from converser.canisters import InvocationCanister, ResultCanister, user
-from converser.contents import AudioContent, ImageContent
+from converser.canisters import InvocationCanister, ResultCanister, document, supervisor, user
+from converser.contents import AudioContent, BlobContent, ImageContent
 from converser.ensembles import Ensemble
 from converser.exceptions import ModelFailure
 from converser.invokers import Tool
@@ -180,6 +180,43 @@ async def test_a_long_description_goes_on_where_openai_has_room_for_it(service, 
     told = f"{long['description']} {long['parameters']['description']}"
     assert told.replace("(This goes on at the parameters.) ", "") == words
     assert (short["description"], "description" in short["parameters"]) == ("Tells.", False)
+
+
+async def test_each_side_says_one_message_at_a_time(service):
+    """The templates of Gemma and Mistral refuse two, and llama.cpp and vLLM the request."""
+    service.will_answer("Well.")
+    canisters = [supervisor("Be brief."), supervisor("Be kind."), document("Rain.", name="a")]
+    picture = ImageContent(data=b"png", mimetype="image/png")
+    await service.ask([*canisters, user("What is it?"), user("And this?", picture)])
+    system, said = service.bodies[0]["messages"]
+    assert (system["role"], system["content"]) == ("system", "Be brief.\n\nBe kind.")
+    assert [part["type"] for part in said["content"]] == ["text", "text", "image_url"]
+    assert said["content"][0]["text"] == "Document a:\nRain.\n\nWhat is it?"
+
+
+async def test_openai_itself_reads_documents_also_in_results_and_others_hear_of_them(
+    service, official
+):
+    pdf = BlobContent(data=b"%PDF", mimetype="application/pdf", name="a.pdf")
+    call = InvocationCanister(identifier="c", name="fetch")
+    canisters = [
+        document(pdf, name="rates"),
+        call,
+        ResultCanister(invocation_identifier="c", contents=(pdf,)),
+        user("What is it?"),
+    ]
+    for _ in range(2):
+        service.will_answer("Well.")
+    async with official() as model:
+        await converse(model, canisters)
+    await service.ask(canisters)
+    given, _, result, shown = service.bodies[0]["messages"]
+    parts = (given["content"][1], shown["content"][1])
+    file = {"filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERg=="}
+    assert list(parts) == [{"type": "file", "file": file}] * 2
+    assert "a.pdf" in result["content"]
+    assert '"file"' not in json.dumps(service.bodies[1])
+    assert "a.pdf: application/pdf" in service.bodies[1]["messages"][0]["content"]
 
 
 @pytest.mark.parametrize(("provider", "items"), [("openai", {}), ("llamacpp", None)])

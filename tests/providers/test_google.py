@@ -17,6 +17,8 @@ from converser.contents import AudioContent, BlobContent, ImageContent, TextualC
 from converser.exceptions import ModelFailure
 from converser.outcomes import Outcome
 from converser.replies import StopReason
+from converser.turns import Transcript
+from tests.conversations import converse
 from tests.providers.google_wire import GoogleWire
 from tests.providers.scenes import Stage
 from tests.providers.service import frame
@@ -86,16 +88,17 @@ async def test_images_sound_and_documents_find_their_parts(service):
     sound = AudioContent(data=b"mp3", mimetype="audio/mpeg")
     moving = ImageContent(data=b"gif", mimetype="image/gif")
     await service.ask([user("Look", PICTURE, sound, moving), document(pdf, name="paper")])
-    first, second = service.bodies[0]["contents"]
-    assert [next(iter(part)) for part in first["parts"]] == [
+    (content,) = service.bodies[0]["contents"]
+    assert [next(iter(part)) for part in content["parts"]] == [
         "text",
         "inlineData",
         "inlineData",
         "text",
+        "text",
+        "inlineData",
     ]
-    assert first["parts"][1]["inlineData"]["data"] == base64.b64encode(b"png").decode()
-    assert second["parts"][0]["text"] == "Document paper:"
-    assert "inlineData" in second["parts"][1]
+    assert content["parts"][1]["inlineData"]["data"] == base64.b64encode(b"png").decode()
+    assert content["parts"][4]["text"] == "Document paper:"
 
 
 async def test_empty_texts_are_left_out(service):
@@ -129,3 +132,28 @@ async def test_an_error_in_the_stream_is_a_failure(service):
     service.will_stream(*before, frame(WIRE.error(503, "overloaded")))
     with pytest.raises(ModelFailure, match="try again"):
         await service.ask()
+
+
+async def test_the_user_speaks_last_and_in_one_content_but_for_results(service):
+    """The service refuses a request that ends with the model, and words beside the result of a tool."""
+    call = InvocationCanister(identifier="c", name="time", arguments={"city": "Oslo"})
+    result = ResultCanister(invocation_identifier="c", contents=(TextualContent(text="12:00"),))
+    service.will_answer("Well")
+    service.will_answer(" then.")
+    transcript = Transcript([document("Rain."), user("Hm?"), call, result, user("Say."), user("!")])
+    async with WIRE.access(service) as model:
+        for _ in range(2):
+            await converse(model, transcript)
+    contents = [
+        [next(iter(part)) for part in each["parts"]] for each in service.bodies[1]["contents"]
+    ]
+    assert contents == [
+        ["text", "text", "text"],
+        ["functionCall"],
+        ["functionResponse"],
+        ["text", "text"],
+        ["text"],
+        ["text"],
+    ]
+    roles = [content["role"] for content in service.bodies[1]["contents"]]
+    assert roles[-2:] == ["model", "user"]

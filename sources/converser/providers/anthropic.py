@@ -30,7 +30,7 @@ from .clients import Clients, bypass_proxies
 from .dialects import open_top
 from .failures import Service, describe_place, find_key, import_sdk, is_since
 from .streaming import Stream, StreamingProvider, join
-from .translations import Message
+from .translations import GO_ON, Message
 
 if TYPE_CHECKING:
     from anthropic.types import RawMessageStreamEvent
@@ -40,7 +40,6 @@ _URL_VARIABLE = "ANTHROPIC_BASE_URL"
 TOKENS_MAX = 32_000
 """Tokens of an answer where the controls do not say: the service wants a number."""
 
-_GO_ON = "Go on."
 _GENERATION = re.compile(r"claude-[a-z]+-(\d+)(?:[-.](\d{1,2})(?!\d))?")
 _DEFERS_SINCE = (4, 5)
 _STOP_REASONS = {
@@ -131,7 +130,7 @@ def _end_with_user(messages: list[Message], canisters: Sequence[Canister]) -> li
     paused = isinstance(last, AssistantCanister) and last.stop_reason == STOP_PAUSED
     if messages[-1]["role"] == "user" or paused:
         return messages
-    return [*messages, {"role": "user", "content": [{"type": "text", "text": _GO_ON}]}]
+    return [*messages, {"role": "user", "content": [{"type": "text", "text": GO_ON}]}]
 
 
 def create_provider(

@@ -28,7 +28,7 @@ from .failures import (
 from .gemini_dialect import translate_for_gemini
 from .google_contents import PROVIDER, GoogleConversation, is_recent, nativize_tool
 from .streaming import Stream, StreamingProvider
-from .translations import Message
+from .translations import GO_ON, Message
 
 if TYPE_CHECKING:
     from google.genai.types import GenerateContentResponse, Part
@@ -95,7 +95,8 @@ class GoogleProvider(StreamingProvider[GoogleConversation]):
             **_nativize_controls(request.controls),
         }
         config = {key: value for key, value in config.items() if value is not None}
-        return {"model": self._model, "contents": conversation.contents, "config": config}
+        contents = _end_with_user(conversation.contents)
+        return {"model": self._model, "contents": contents, "config": config}
 
     async def _open(self, native: dict[str, Any]) -> Stream:
         client = await self._clients.get()
@@ -149,6 +150,13 @@ def create_provider(
 ) -> GoogleProvider:
     """A model of Google's: `google:gemini-3-pro`."""
     return GoogleProvider(model, base_url=base_url, key=key, retries=retries)
+
+
+def _end_with_user(contents: list[Message]) -> list[Message]:
+    """The contents, with a word of the user's where the model spoke last: the service wants one to be asked again."""
+    if contents[-1]["role"] == "user":
+        return contents
+    return [*contents, {"role": "user", "parts": [{"text": GO_ON}]}]
 
 
 def _compose_format(schema: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -64,7 +64,10 @@ class GoogleConversation:
     def _say(self, role: str, parts: list[Message]) -> None:
         if parts and role != "user" and not self.contents:
             self._say("user", [{"text": OPENING}])
-        if parts:
+        last: Message = self.contents[-1] if self.contents else {"role": ""}
+        if parts and role == last["role"] == "user" and _are_words(last["parts"]):
+            last["parts"] += parts
+        elif parts:
             self.contents.append({"role": role, "parts": parts})
 
     def _nativize_step(self, step: Step) -> list[Message]:
@@ -103,10 +106,10 @@ class GoogleConversation:
             response["response"] = {key: "\n".join(words) or "(see the attachment)"}
         part: Message = {"function_response": response}
         last: list[Message] = self.contents[-1]["parts"] if self.contents else []
-        if last and "function_response" in last[-1]:
+        if last and not _are_words(last):
             last.append(part)
         else:
-            self._say("user", [part])
+            self.contents.append({"role": "user", "parts": [part]})
 
     def _is_shown(self, content: Content) -> bool:
         return (
@@ -114,6 +117,11 @@ class GoogleConversation:
             and isinstance(content, (ImageContent, BlobContent))
             and content.mimetype in _SHOWN_IN_RESULTS
         )
+
+
+def _are_words(parts: list[Message]) -> bool:
+    """Whether the user may go on in the same content: results of tools must be on their own."""
+    return "function_response" not in parts[-1]
 
 
 def _revive(part: Mapping[str, Any], calls: Iterator[Message]) -> Message | None:

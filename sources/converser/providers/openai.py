@@ -49,7 +49,8 @@ _GOES_ON = " (This goes on at the parameters.)"
 _IDENTIFIER_MAX = 40
 """Characters that OpenAI takes here; some servers, such as vLLM, make longer ones."""
 _KEPT = "chat"
-_IMAGES_FOLLOW = "The images that the results above could not show:"
+_JOINED = ("user", "system")
+_IMAGES_FOLLOW = "What the results above could not show:"
 _SOUNDS = {
     **dict.fromkeys(("audio/mpeg", "audio/mp3"), "mp3"),
     **dict.fromkeys(("audio/wav", "audio/x-wav", "audio/wave", "audio/vnd.wave"), "wav"),
@@ -75,7 +76,7 @@ class OpenAIProvider:
         self._label = label
         self._client = ChatClient(self.name, base_url=base_url, key=key, retries=retries)
         self._translations: WeakKeyDictionary[Transcript, _Translation] = WeakKeyDictionary()
-        compatible = self._client.is_compatible
+        self._compatible = compatible = self._client.is_compatible
         elsewhere = nativize_fitted_tool if label == "openai" else nativize_tool
         self._definitions = Definitions(elsewhere if compatible else nativize_strict_tool)
         self._concessions = Concessions(blindness=compatible)
@@ -107,8 +108,8 @@ class OpenAIProvider:
 
     async def stream_turn(self, request: TurnRequest) -> AsyncGenerator[TurnItem, None]:
         """One chat completion; calls are given only after the finish reason has arrived."""
-        translation = self._translations.setdefault(request.canisters, _Translation(self._model))
-        messages = translation.update(request.canisters)
+        fresh = _Translation(self._model, files=not self._compatible)
+        messages = self._translations.setdefault(request.canisters, fresh).update(request.canisters)
         tools = self._definitions.translate(request.invokers)
         form = _compose_format(request.answer_schema)
         stream = self._client.stream(self._model, messages, tools, request.controls, **form)
@@ -181,21 +182,23 @@ def create_lmstudio_provider(
 class _Translation:
     """The messages that were made of a transcript so far; it takes in only what is new."""
 
-    def __init__(self, model: str) -> None:
+    def __init__(self, model: str, *, files: bool) -> None:
         self._model = model
+        self._files = files
         self._count = 0
         self._messages: list[Message] = []
-        self._images: list[Message] = []
+        self._shown: list[Message] = []
 
     def update(self, transcript: Transcript) -> list[Message]:
         thoughts: Mapping[str, str] = EMPTY
         for canister in heal(transcript[self._count :]):
             if isinstance(canister, ResultCanister):
-                images = [part for part in canister.contents if _is_picture(part)]
-                self._images += [_nativize_part(part) for part in images]
+                shown = [part for part in canister.contents if _is_shown(part, self._files)]
+                self._shown += [_nativize_part(part, self._files) for part in shown]
             else:
                 self._show()
-            nativize_canister(canister, self._messages)
+            nativize_canister(canister, self._messages, files=self._files)
+            _join_last(self._messages)
             if isinstance(canister, AssistantCanister):
                 thoughts = recall(canister, _KEPT, self._model).get("thoughts", EMPTY)
             elif isinstance(canister, InvocationCanister):
@@ -206,10 +209,27 @@ class _Translation:
 
     def _show(self) -> None:
         """Shows the images of results after the last of them, since a result itself can be words only."""
-        if self._images:
+        if self._shown:
             words = {"type": "text", "text": _IMAGES_FOLLOW}
-            self._messages.append({"role": "user", "content": [words, *self._images]})
-            self._images = []
+            self._messages.append({"role": "user", "content": [words, *self._shown]})
+            self._shown = []
+
+
+def _join_last(messages: list[Message]) -> None:
+    """Makes one of two messages of the same side, which the templates of many models refuse."""
+    before, last = messages[-2:] if len(messages) > 1 else ({"role": ""}, {"role": ""})
+    if before["role"] not in _JOINED or before["role"] != last["role"]:
+        return
+    contents = [before["content"], last["content"]]
+    if all(isinstance(content, str) for content in contents):
+        joined: Any = "\n\n".join(contents)
+    else:
+        joined = [part for content in contents for part in _list_parts(content)]
+    messages[-2:] = [{**before, "content": joined}]
+
+
+def _list_parts(content: str | list[Message]) -> list[Message]:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
 def compose_turn(chat: ChatCompleted, *, asked: str = "") -> TurnCompleted:
@@ -260,17 +280,17 @@ def nativize_strict_tool(invoker: Invoker) -> Message:
     return native
 
 
-def nativize_canister(canister: Canister, messages: list[Message]) -> None:
+def nativize_canister(canister: Canister, messages: list[Message], *, files: bool = False) -> None:
     """Adds a canister to the messages; invocations join the assistant's message before them."""
     match canister:
         case SupervisorCanister():
             messages.append({"role": "system", "content": canister.text})
         case UserCanister():
-            messages.append({"role": "user", "content": _nativize_parts(canister.contents)})
+            messages.append({"role": "user", "content": _nativize_parts(canister.contents, files)})
         case DocumentCanister():
             title = TextualContent(text=f"Document {canister.name or 'without name'}:")
             contents = (title, *canister.contents)
-            messages.append({"role": "user", "content": _nativize_parts(contents)})
+            messages.append({"role": "user", "content": _nativize_parts(contents, files)})
         case AssistantCanister():
             messages.append({"role": "assistant", "content": canister.text})
         case InvocationCanister():
@@ -324,11 +344,20 @@ def describe_content(content: Content) -> str:
             return f"[content of the unknown kind {content.kind!r}]"
 
 
-def _nativize_parts(contents: Sequence[Content]) -> str | list[Message]:
+def _nativize_parts(contents: Sequence[Content], files: bool) -> str | list[Message]:
     """Plain text where there is nothing else, as the smallest servers want it."""
-    if not any(_is_picture(part) or isinstance(part, AudioContent) for part in contents):
+    if not any(_is_shown(part, files) or isinstance(part, AudioContent) for part in contents):
         return "\n".join(describe_content(part) for part in contents)
-    return [_nativize_part(part) for part in contents]
+    return [_nativize_part(part, files) for part in contents]
+
+
+def _is_shown(content: Content, files: bool) -> bool:
+    """Whether there is a place for it that is better than words; OpenAI itself reads files, others mostly do not."""
+    return _is_picture(content) or (files and _is_file(content))
+
+
+def _is_file(content: Content) -> TypeGuard[BlobContent]:
+    return isinstance(content, BlobContent) and content.mimetype == "application/pdf"
 
 
 def _is_picture(content: Content) -> TypeGuard[ImageContent]:
@@ -336,13 +365,19 @@ def _is_picture(content: Content) -> TypeGuard[ImageContent]:
     return isinstance(content, ImageContent) and content.mimetype != "image/svg+xml"
 
 
-def _nativize_part(content: Content) -> Message:
+def _nativize_part(content: Content, files: bool) -> Message:
     if _is_picture(content):
-        data = base64.b64encode(content.data).decode("ascii")
-        url = f"data:{content.mimetype};base64,{data}"
-        return {"type": "image_url", "image_url": {"url": url}}
+        return {"type": "image_url", "image_url": {"url": _encode(content)}}
+    if files and _is_file(content):
+        name = content.name or "document.pdf"
+        return {"type": "file", "file": {"filename": name, "file_data": _encode(content)}}
     if isinstance(content, AudioContent) and content.mimetype in _SOUNDS:
         data = base64.b64encode(content.data).decode("ascii")
         sound = {"data": data, "format": _SOUNDS[content.mimetype]}
         return {"type": "input_audio", "input_audio": sound}
     return {"type": "text", "text": describe_content(content)}
+
+
+def _encode(content: ImageContent | BlobContent) -> str:
+    data = base64.b64encode(content.data).decode("ascii")
+    return f"data:{content.mimetype};base64,{data}"

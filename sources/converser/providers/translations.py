@@ -29,6 +29,8 @@ from ..turns import Transcript
 
 Message = dict[str, Any]
 _SETS_MAX = 8
+GO_ON = "Go on."
+"""What the user is made to say where the model spoke last, and its service wants the user to."""
 OPENING = "…"
 """What stands for the user where the model spoke first, and its service wants the user to."""
 _PLAIN_IDENTIFIER = re.compile(r"[a-zA-Z0-9_-]{1,64}")
