@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 
 import pytest
@@ -15,7 +16,7 @@ from converser.canisters import (
     supervisor,
     user,
 )
-from converser.contents import TextualContent
+from converser.contents import ImageContent, TextualContent
 from converser.exceptions import ModelFailure
 from converser.replies import StopReason
 from converser.turns import Transcript
@@ -153,3 +154,23 @@ async def test_calls_of_an_answer_that_was_cut_off_or_withheld_are_not_made(wire
     assert (calls, reply.reason) == ([], StopReason.FILTERED)
     errors = [each.error for each in reply if isinstance(each, ResultCanister)]
     assert ["cut off" in errors[0], "withheld" in errors[1]] == [True, True]
+
+
+JPEG, TIFF = b"\xff\xd8\xff\xe0 jpeg", b"II*\x00 tiff"
+
+
+async def test_images_are_called_what_they_are_and_others_told_of(wire, service):
+    """A server that calls a JPEG a PNG, or image/jpg, would have the service refuse the conversation for good."""
+    call = InvocationCanister(identifier="c", name="photo")
+    images = [ImageContent(data=JPEG, mimetype="image/png")]
+    images += [
+        ImageContent(data=b"unknown", mimetype=kind) for kind in ("image/jpg", "image/JPEG; q=1")
+    ]
+    odd = [ImageContent(data=data, mimetype="image/png") for data in (TIFF, b"")]
+    result = ResultCanister(invocation_identifier="c", contents=(*images[:1], *odd))
+    service.will_answer("Well.")
+    await service.ask([user("Look", *images, *odd), call, result])
+    text = json.dumps(service.bodies[0])
+    assert text.count("image/jpeg") == 4
+    assert base64.b64encode(TIFF).decode() not in text
+    assert f"{len(TIFF)} bytes, which cannot be shown" in text

@@ -20,10 +20,10 @@ from ..naming import fit_name
 from .anthropic_dialect import fit_properties
 from .dialects import open_top
 from .openai import describe_content, render_result
+from .pictures import PICTURES, find_image_type
 from .translations import OPENING, Message, Piece, Reveals, Step, fit_identifier
 
 PROVIDER = "anthropic"
-_IMAGES = frozenset(("image/jpeg", "image/png", "image/gif", "image/webp"))
 _MARK = {"type": "ephemeral"}
 THINKING = ("thinking", "redacted_thinking")
 
@@ -159,7 +159,7 @@ def _nativize_parts(contents: Iterable[Content]) -> list[Message]:
 def _is_shown(content: Content) -> bool:
     """Whether the format has a place for it that is better than words."""
     if isinstance(content, ImageContent):
-        return content.mimetype in _IMAGES
+        return find_image_type(content) in PICTURES
     return isinstance(content, BlobContent) and (
         content.mimetype == "application/pdf" or bool(content.text)
     )
@@ -169,7 +169,8 @@ def _nativize_part(content: Content, title: str | None = None) -> list[Message]:
     if not _is_shown(content):
         return _nativize_text(describe_content(content))
     if isinstance(content, ImageContent):
-        return [{"type": "image", "source": _encode(content.data, content.mimetype)}]
+        kind = find_image_type(content) or content.mimetype
+        return [{"type": "image", "source": _encode(content.data, kind)}]
     assert isinstance(content, BlobContent)
     title = title or content.name or content.uri
     if content.mimetype != "application/pdf":

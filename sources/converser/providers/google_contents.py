@@ -20,6 +20,7 @@ from ..invokers import Invoker
 from ..naming import fit_name
 from .gemini_dialect import translate_for_gemini
 from .openai import describe_content, render_result
+from .pictures import find_image_type
 from .translations import OPENING, Message, Piece, Step, fit_identifier
 
 PROVIDER = "google"
@@ -115,7 +116,7 @@ class GoogleConversation:
         return (
             self._is_recent
             and isinstance(content, (ImageContent, BlobContent))
-            and content.mimetype in _SHOWN_IN_RESULTS
+            and _find_type(content) in _SHOWN_IN_RESULTS
         )
 
 
@@ -155,7 +156,7 @@ def nativize_parts(contents: Iterable[Content]) -> list[Message]:
 
 def _nativize_part(content: Content) -> Message:
     match content:
-        case ImageContent() if content.mimetype in _IMAGES:
+        case ImageContent() if _find_type(content) in _IMAGES:
             return _inline(content)
         case AudioContent():
             return _inline(content)
@@ -166,4 +167,8 @@ def _nativize_part(content: Content) -> Message:
 
 
 def _inline(content: Any) -> Message:
-    return {"inline_data": {"data": content.data, "mime_type": content.mimetype}}
+    return {"inline_data": {"data": content.data, "mime_type": _find_type(content)}}
+
+
+def _find_type(content: Any) -> str | None:
+    return find_image_type(content) if isinstance(content, ImageContent) else content.mimetype

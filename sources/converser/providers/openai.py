@@ -36,6 +36,7 @@ from ..naming import fit_name
 from ..turns import Capabilities, Provider, Transcript, TurnCompleted, TurnItem, TurnRequest
 from .chat import URL_VARIABLE, ChatClient, ChatCompleted
 from .dialects import fit_openai, form_answer, is_strict, open_top
+from .pictures import PICTURES, find_image_type
 from .streaming import Concessions
 from .translations import Definitions, fit_identifier, heal, recall
 
@@ -361,16 +362,20 @@ def _is_file(content: Content) -> TypeGuard[BlobContent]:
 
 
 def _is_picture(content: Content) -> TypeGuard[ImageContent]:
-    """Whether a model can be shown it; drawings are none, and a server that refuses one would be taken for blind."""
-    return isinstance(content, ImageContent) and content.mimetype != "image/svg+xml"
+    """Whether a model can be shown it; a server that refuses another kind would be taken for blind."""
+    return find_image_type(content) in PICTURES
 
 
 def _nativize_part(content: Content, files: bool) -> Message:
     if _is_picture(content):
-        return {"type": "image_url", "image_url": {"url": _encode(content)}}
+        kind = find_image_type(content) or content.mimetype
+        return {"type": "image_url", "image_url": {"url": _encode(content.data, kind)}}
     if files and _is_file(content):
         name = content.name or "document.pdf"
-        return {"type": "file", "file": {"filename": name, "file_data": _encode(content)}}
+        return {
+            "type": "file",
+            "file": {"filename": name, "file_data": _encode(content.data, content.mimetype)},
+        }
     if isinstance(content, AudioContent) and content.mimetype in _SOUNDS:
         data = base64.b64encode(content.data).decode("ascii")
         sound = {"data": data, "format": _SOUNDS[content.mimetype]}
@@ -378,6 +383,5 @@ def _nativize_part(content: Content, files: bool) -> Message:
     return {"type": "text", "text": describe_content(content)}
 
 
-def _encode(content: ImageContent | BlobContent) -> str:
-    data = base64.b64encode(content.data).decode("ascii")
-    return f"data:{content.mimetype};base64,{data}"
+def _encode(data: bytes, mimetype: str) -> str:
+    return f"data:{mimetype};base64,{base64.b64encode(data).decode('ascii')}"

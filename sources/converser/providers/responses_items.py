@@ -20,11 +20,11 @@ from ..invokers import Invoker
 from ..naming import fit_name
 from .dialects import fit_openai, is_strict, open_top
 from .openai import describe_content, render_result
+from .pictures import PICTURES, find_image_type
 from .translations import Message, Piece, Reveals, Step, fit_identifier
 
 PROVIDER = "openai"
 _SEARCH_CALL = "tool_search_call"
-_IMAGES = frozenset(("image/jpeg", "image/png", "image/gif", "image/webp"))
 
 
 class ResponsesConversation:
@@ -153,7 +153,7 @@ def _nativize_parts(contents: Iterable[Content]) -> list[Message]:
 def _is_shown(content: Content) -> bool:
     """Whether the format has a place for it that is better than words."""
     if isinstance(content, ImageContent):
-        return content.mimetype in _IMAGES
+        return find_image_type(content) in PICTURES
     return isinstance(content, BlobContent) and content.mimetype == "application/pdf"
 
 
@@ -161,7 +161,7 @@ def _nativize_part(content: Content) -> Message:
     if isinstance(content, ImageContent) and _is_shown(content):
         return {
             "type": "input_image",
-            "image_url": _encode(content.data, content.mimetype),
+            "image_url": _encode(content.data, find_image_type(content) or content.mimetype),
             "detail": "auto",
         }
     if isinstance(content, BlobContent) and _is_shown(content):
