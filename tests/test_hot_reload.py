@@ -208,3 +208,36 @@ async def test_a_server_that_tells_of_a_change_whenever_it_lists_is_not_listed_w
     with anyio.move_on_after(0.5):
         await signal.follow(old, list_again)
     assert listed == 10
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+async def test_a_new_tool_takes_no_name_from_another_and_ends_no_conversation(
+    is_first: bool,
+) -> None:
+    """`new` is a tool of this program, until the server has one of that name, too."""
+
+    def new() -> str:
+        return "mine"
+
+    mine = converser.create_local_ensemble("mine", [new])
+    client = converser.StdioMCPClient(processes.raw_command("changing"))
+    with anyio.fail_after(60):
+        async with await converser.discover_mcp_tools(client, "changing") as ensemble:
+            watch = Watch(ensemble)
+
+            async def change(_: TurnRequest) -> tuple[Call, ...]:
+                await ensemble.access_invoker("flip")()
+                await watch.wait()
+                return (Call(name="flip"),)
+
+            async def call_both(_: TurnRequest) -> tuple[Call, ...]:
+                await watch.wait()
+                return (Call(name="new"), Call(name="work", arguments={"b": 2}))
+
+            provider = Thoughtful(change, call_both, _be_done)
+            ensembles = [mine, ensemble] if is_first else [ensemble, mine]
+            reply = await converser.Model(provider).converse(
+                [converser.user("go")], ensembles=ensembles
+            )
+            watch.close()
+    assert [result.text for result in _get_results(reply)][1:] == ["mine", 'work {"b": 2}']

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +17,7 @@ from .invokers import Annotations, Context, Invocable, InvocationResult, Invoker
 from .searches import index_ensemble, read_found, search_tools
 from .turns import Transcript
 
+_log = logging.getLogger(__name__)
 _OWN = "converser"
 """The name of the ensemble of our own tools."""
 _SEARCH = "search_tools"
@@ -130,7 +132,10 @@ class Toolbox:
         known = self._listings
         if known is not None and all(a is b for a, b in zip(known, listings, strict=True)):
             return
-        self._gathered = gather_invokers(self._ensembles)
+        if known is None:
+            self._gathered = gather_invokers(self._ensembles)
+        else:
+            self._gathered = _gather_anew(zip(known, listings, strict=True), self._gathered)
         self._listings = listings
         self._stale = True
         self._settle_search()
@@ -241,6 +246,29 @@ class Shelf:
             kept.add(name)
             self._spent += cost
         self.active = {name: place for name, place in self.active.items() if name in kept}
+
+
+def _gather_anew(
+    pairs: Iterable[tuple[Mapping[str, Invoker], Mapping[str, Invoker]]],
+    before: Mapping[str, Invoker],
+) -> dict[str, Invoker]:
+    """All tools of ensembles, of which each pair has those before and those now, in the middle of a conversation.
+
+    A server may have given a tool a name that another one has: that one keeps it, and nothing ends.
+    """
+    gathered: dict[str, Invoker] = {}
+    for known, present in pairs:
+        for name, invoker in present.items():
+            is_owner = name in known and known[name] is before.get(name)
+            if name in gathered:
+                _log.warning(
+                    "Two tools are called %r now; only the one that was first is used", name
+                )
+                if not is_owner:
+                    continue
+                del gathered[name]
+            gathered[name] = invoker
+    return gathered
 
 
 def create_own_invoker(tool: Tool, invocable: Invocable, name: str) -> Invoker:
