@@ -732,3 +732,38 @@ def test_a_client_that_was_not_disconnected_hangs_no_loop_and_leaves_no_process(
     assert asyncio.run(asyncio.wait_for(visit(), LIMIT)) == "good was called"
     assert marked.find_processes() == []
     assert asyncio.run(asyncio.wait_for(visit(), LIMIT)) == "good was called"
+
+
+SLOW_TO_END = """
+import sys, time
+from tests.servers import raw
+raw.main()
+time.sleep(1.0)
+"""
+
+
+def test_a_loop_that_ends_begins_nothing_new_while_it_waits_for_a_server_to_end() -> None:
+    command = Marked([sys.executable, "-c", SLOW_TO_END, "sound"])
+    environment = {"PYTHONPATH": str(Path(__file__).parent.parent)}
+    client = converser.StdioMCPClient(command.command, environment)
+
+    async def visit() -> str:
+        return (await client.call_tool("good", {})).text
+
+    for _ in range(2):
+        assert asyncio.run(asyncio.wait_for(visit(), LIMIT)) == "good was called"
+        assert client.state is State.DISCONNECTED
+        assert command.find_processes() == []
+
+
+def test_a_loop_that_ends_while_a_server_is_being_recovered_leaves_it_for_the_next_one() -> None:
+    client = converser.StdioMCPClient(processes.raw_command("weary"))
+
+    async def lose() -> None:
+        with anyio.fail_after(LIMIT), pytest.raises(converser.MCPConnectionFailure):
+            await client.call_tool("good", {})
+        assert client.state is State.RECONNECTING
+
+    asyncio.run(lose())
+    assert client.state is State.DISCONNECTED
+    asyncio.run(lose())

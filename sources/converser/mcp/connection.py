@@ -173,7 +173,12 @@ class Connection:
         while self._healing is token and self._strikes < self._patience.attempts:
             pause = self._patience.pause(self._strikes)
             self._strikes += 1
-            await anyio.sleep(pause)
+            try:
+                await anyio.sleep(pause)
+            except anyio.get_cancelled_exc_class():
+                if self._healing is token:
+                    self._despair()
+                raise
             if self._healing is not token or self._session is not None:
                 return
             try:
@@ -218,10 +223,21 @@ class Connection:
                     break  # only a server that answered, or died, may have died of the question
                 if needs_authorization(life.failure):
                     break  # which it does in either era
+        except anyio.get_cancelled_exc_class():
+            self._despair(life)
+            raise
         finally:
             self._bury(life)
             life.settled.set()
             life.ended.set()
+
+    def _despair(self, life: _Life | None = None) -> None:
+        """Opens nothing any more: the event loop ends, and this may be used in another one."""
+        self._healing = None
+        if life is not None and self._life is life:
+            self._part(ConnectionState.DISCONNECTED)
+        elif self._life is None and self._state is ConnectionState.RECONNECTING:
+            self._turn(ConnectionState.DISCONNECTED)
 
     def _give_up(self, life: _Life) -> None:
         """Tells that an attempt has failed whose time is up, also while its owner still ends what it began."""
@@ -277,7 +293,11 @@ class Connection:
             self.reconnects += 1
             self._turn(ConnectionState.CONNECTED)
             life.settled.set()
-            await life.stop.wait()
+            try:
+                await life.stop.wait()
+            except anyio.get_cancelled_exc_class():
+                self._despair(life)  # at once: it may take long to end the session
+                raise
             group.cancel_scope.cancel()
 
     async def _recall_era(self) -> str:
