@@ -18,6 +18,7 @@ import anyio
 import pytest
 
 import converser
+from converser.rosters import watching
 from converser.rosters.chores import Chores, repeat
 from tests.places import LIMIT, Marked, serve_on_port
 from tests.rosters import (
@@ -635,6 +636,32 @@ async def test_a_watched_file_is_followed_and_its_mistakes_are_remarked(tmp_path
             while roster.remarks:
                 await anyio.lowlevel.checkpoint()
             assert names_of(roster) == ["b"]
+
+
+async def test_a_file_that_is_still_being_written_ends_no_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, ears, looks = tmp_path / "converser.toml", Ears(), 0
+    digest = watching._digest
+
+    def count(path: Path) -> str:
+        nonlocal looks
+        looks += 1
+        return digest(path)
+
+    monkeypatch.setattr(watching, "_digest", count)
+    write_configuration(path, a="sound")
+    with anyio.fail_after(LIMIT):
+        async with converser.open_roster(path, watch=0.1, observer=ears, lock=None) as roster:
+            line = 0
+            while looks < 6:
+                path.write_text(f"# half of it, {line}", "utf-8")
+                line += 1
+                await anyio.lowlevel.checkpoint()
+            write_configuration(path, a="sound", b="sound")
+            await ears.wait_until(lambda: "connected" in ears.states("b"))
+            assert names_of(roster) == ["a", "b"]
+            assert ears.states("a") == ["pending", "connected"]
 
 
 # The catalogue.

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ import anyio.lowlevel
 import pytest
 
 import converser
+from converser.rosters import keeping
 from tests.places import LIMIT
-from tests.rosters import Ears, call
+from tests.rosters import Ears, call, make_server
 from tests.servers import processes
 
 pytestmark = pytest.mark.anyio
@@ -78,3 +80,25 @@ async def test_a_server_that_was_connected_again_is_not_degraded_any_more() -> N
                 await call(roster, "a", "good")
             await ears.wait_until(lambda: ears.states("a")[2:] == ["reconnecting", "connected"])
             assert not roster.survey()["a"].is_degraded
+
+
+async def test_what_two_rosters_write_into_one_catalogue_is_all_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock, write = tmp_path / "converser.lock", keeping.write_catalogue
+
+    def write_slowly(path: Path, catalogue: converser.Catalogue) -> None:
+        time.sleep(0.3)  # so that the other one has read by then, if it may
+        write(path, catalogue)
+
+    monkeypatch.setattr(keeping, "write_catalogue", write_slowly)
+
+    async def open_one(name: str) -> None:
+        async with converser.Roster([make_server(name)], lock=lock):
+            pass
+
+    with anyio.fail_after(LIMIT):
+        async with anyio.create_task_group() as group:
+            for name in ("one", "two", "three"):
+                group.start_soon(open_one, name)
+    assert set(converser.read_catalogue(lock).servers) == {"one", "two", "three"}

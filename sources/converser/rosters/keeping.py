@@ -3,7 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+import sys
+import time
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 from pathlib import Path
 
 import anyio
@@ -23,6 +27,9 @@ from .catalogue import (
     read_catalogue,
     write_catalogue,
 )
+
+_PATIENCE = 5.0
+_PAUSE = 0.01
 
 
 class CatalogueKeeper:
@@ -97,7 +104,37 @@ async def _try_to_merge(path: Path, entries: dict[str, CatalogueEntry]) -> str:
 
 def _merge(path: Path, entries: dict[str, CatalogueEntry]) -> None:
     """Puts entries into the file; those of other servers, which others may have written, stay."""
-    before = read_catalogue(path)
-    after = Catalogue(servers={**before.servers, **entries})
-    if after != before:
-        write_catalogue(path, after)
+    with _alone_in(path.resolve().parent):
+        before = read_catalogue(path)
+        after = Catalogue(servers={**before.servers, **entries})
+        if after != before:
+            write_catalogue(path, after)
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Generator[None]:
+    """Keeps out others who write a catalogue there, where the system can; for some moments, and leaving no file."""
+    if sys.platform == "win32":
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        deadline = time.monotonic() + _PATIENCE
+        while not _try_to_lock(descriptor) and time.monotonic() < deadline:
+            time.sleep(_PAUSE)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _try_to_lock(descriptor: int) -> bool:
+    """Whether there is nobody left to wait for."""
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True  # the file system has no locks
+    return True

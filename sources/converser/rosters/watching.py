@@ -13,6 +13,7 @@ from anyio.to_thread import run_sync
 from ..configuration import Configuration, find_sources, load_configuration
 from ..exceptions import ConverserFailure
 
+_SETTLING = 0.3
 Fingerprint = tuple[tuple[str, str], ...]
 
 
@@ -46,8 +47,11 @@ class ConfigurationFiles:
             self._seen = await run_sync(self._take_fingerprint)
         while True:
             await anyio.sleep(period)
-            if await run_sync(self._take_fingerprint) == self._seen:
+            if (found := await run_sync(self._take_fingerprint)) == self._seen:
                 continue
+            await anyio.sleep(min(period, _SETTLING))
+            if await run_sync(self._take_fingerprint) != found:
+                continue  # somebody is still writing: half a file would end half of the servers
             try:
                 await reload()
             except ConverserFailure as failure:
