@@ -30,9 +30,9 @@ from .failures import (
     MESSAGE_LIMIT,
     Site,
     Stage,
-    has_login_failed,
     is_connection_lost,
     is_unauthorized,
+    may_log_in,
     translate_failure,
     was_not_executed,
 )
@@ -205,8 +205,8 @@ class SessionClient(ABC):
                     answer = await request(session)
             except Exception as failure:
                 translated = self._translate(failure, site, session)
-                may_repeat &= is_connection_lost(failure) and was_not_executed(failure)
-                if not may_repeat:
+                is_gone = is_connection_lost(failure) and was_not_executed(failure)
+                if not may_repeat or not (is_gone or may_log_in(failure)):
                     raise translated from failure
                 may_repeat = False
             else:
@@ -258,8 +258,7 @@ class SessionClient(ABC):
         if attempts.count > 0:
             return False
         if is_unauthorized(failure):
-            # A new session has the token as it is now; nobody is asked to log in twice for one call.
-            return not has_login_failed(failure)
+            return may_log_in(failure)
         if isinstance(failure, MCPError) and failure.code == wire.HEADER_MISMATCH:
             with anyio.move_on_after(attempts.limit):
                 await self.list_tools()  # the server wants headers that the listing tells

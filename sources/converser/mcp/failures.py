@@ -162,9 +162,9 @@ def is_unauthorized(failure: BaseException) -> bool:
     return _get_fault(failure).get("status") == 401
 
 
-def has_login_failed(failure: BaseException) -> bool:
-    """Whether somebody tried to log in, so that it is of no use to try again at once."""
-    return bool(_get_fault(failure).get("login"))
+def may_log_in(failure: BaseException) -> bool:
+    """Whether a new session may be let in, with the token as it is by then; nobody is asked to log in twice."""
+    return is_unauthorized(failure) and not _get_fault(failure).get("login")
 
 
 def _get_fault(failure: BaseException | None) -> Mapping[str, Any]:

@@ -26,16 +26,27 @@ _LOST_SESSION = (
     "invalid session id",
     "server not initialized",
 )
+_OTHER_ERA = (
+    "missing session id",
+    "mcp-session-id header is required",
+    "unsupported protocol version",
+)
+"""What a server says to requests of an era that it no longer speaks, because an older one has replaced it."""
 _WORDS_MAX = 1_000
 
 
-async def explain_status(response: httpx2.Response, *, has_session: bool) -> dict[str, Any]:
-    """What an error response says: the server's own error where there is one, and its status in any case."""
+async def explain_status(
+    response: httpx2.Response, *, has_session: bool, is_opening: bool = False
+) -> dict[str, Any]:
+    """What an error response says: the server's own error where there is one, and its status in any case.
+
+    Before anything was agreed on, there is nothing that can be lost.
+    """
     status = response.status_code
     body = await _read_body(response)
     error = _find_error(body)
     words = error["message"] if error else body[:_WORDS_MAX].decode("utf-8", "replace")
-    lost = has_session and _is_session_lost(status, error, words)
+    lost = not is_opening and _is_session_lost(status, error, words, has_session)
     retry_after = response.headers.get("retry-after")
     fault = {"status": status, "retry_after": retry_after, "lost": lost}
     if lost or status in (401, 403):
@@ -43,11 +54,15 @@ async def explain_status(response: httpx2.Response, *, has_session: bool) -> dic
     return annotate_error(error, fault) if error else wrap_fault(fault)
 
 
-def _is_session_lost(status: int, error: dict[str, Any] | None, words: str) -> bool:
-    """Whether the server has forgotten the session, in one of the ways in which servers say so."""
+def _is_session_lost(
+    status: int, error: dict[str, Any] | None, words: str, has_session: bool
+) -> bool:
+    """Whether the server has forgotten what was agreed on, in one of the ways in which servers say so."""
     if status == 404:
-        return error is None or error["code"] != METHOD_NOT_FOUND
-    return status == 400 and any(phrase in words.lower() for phrase in _LOST_SESSION)
+        return has_session and (error is None or error["code"] != METHOD_NOT_FOUND)
+    return status == 400 and any(
+        phrase in words.lower() for phrase in (*_LOST_SESSION, *_OTHER_ERA)
+    )
 
 
 async def _read_body(response: httpx2.Response) -> bytes:

@@ -40,6 +40,7 @@ _KNOCKS_MAX = 3
 _KNOCK_PAUSE, _KNOCK_PAUSE_MAX = 1.0, 30.0
 _LATE = 1.0
 """Seconds after which a stream is open so late that the server may have spoken before."""
+_OPENING = frozenset({b"initialize", b"server/discover"})
 _PASSING = frozenset({408, 409, 425, 429})
 """Statuses that will pass; with 409, a server still holds the stream that has just broken."""
 
@@ -127,8 +128,11 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         response = await self._inner.handle_async_request(request)
         status = response.status_code
         if status >= 400:
-            has_session = "mcp-session-id" in request.headers
-            error = await explain_status(response, has_session=has_session)
+            error = await explain_status(
+                response,
+                has_session="mcp-session-id" in request.headers,
+                is_opening=read_head(request.content).method in _OPENING,
+            )
             return _answer(request, status, error, dict(response.headers))
         if 300 <= status < 400:
             return response
