@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 import converser
 from converser.canisters import InvocationCanister, ResultCanister, user
 from converser.contents import BlobContent, ImageContent, LinkContent, TextualContent
-from converser.costs import CHARACTERS_PER_TOKEN
+from converser.costs import BYTES_PER_TOKEN
 from converser.digests import Digest
 from converser.ensembles import Ensemble
 from converser.exceptions import ConfigurationFailure, ToolExecutionFailure
@@ -35,7 +35,7 @@ from tests.conversations import (
 pytestmark = pytest.mark.anyio
 
 BUDGET = 250
-LIMIT = BUDGET * CHARACTERS_PER_TOKEN
+LIMIT = BUDGET * BYTES_PER_TOKEN
 LONG = "".join(f"line {number}\n" for number in range(1000))
 
 
@@ -238,7 +238,7 @@ async def test_whatever_the_result_it_is_sent_within_the_budget_and_nothing_is_l
     if not view.has_more:
         assert seen is canister
         return
-    assert len(seen.text) + len(seen.error or "") <= LIMIT
+    assert len((seen.text + (seen.error or "")).encode()) <= LIMIT
     words = [part.text for part in parts] + ([] if error is None else [error])
     assert await read_all(view, re.search(r"handle \"(\S+)\"", seen.text)[1]) == "\n".join(words)
 
@@ -249,3 +249,14 @@ def test_a_result_has_one_handle_for_its_words_and_its_images():
     view = digest(canister, vision=False)
     handles = set(re.findall(r"result-\w+", view[0].text))
     assert handles == {f"result-{canister.identifier[:8]}"}
+
+
+async def test_a_budget_counts_what_a_character_takes():
+    """Three bytes, and about a token, for each of these; by characters, it would be four times too much."""
+    words = "".join(chr(0x4E00 + number % 5000) for number in range(2000))
+    view = digest(result(text(words)))
+    shown = view[0].text
+    assert LIMIT // 2 < len(shown.encode()) <= LIMIT
+    assert (shown[:100], shown[-50:]) == (words[:100], words[-50:])
+    assert await read_all(view, find_handle(shown)) == words
+    assert (await read(view, handle=find_handle(shown), offset=5, length=3)).endswith(words[5:8])

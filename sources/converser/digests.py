@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 from .canisters import Canister, DocumentCanister, ResultCanister, UserCanister
 from .characters import purify_canister
 from .contents import BlobContent, Content, ImageContent, LinkContent, TextualContent
-from .costs import CHARACTERS_PER_TOKEN
+from .costs import BYTES_PER_TOKEN, measure
 from .exceptions import ToolExecutionFailure
 from .excesses import HANDLE, STORE, Excess, access_excess
 from .immutables import freeze
@@ -24,9 +24,9 @@ from .turns import Transcript
 
 _HEAD = 2 / 3
 _FRAME = 300
-"""Characters that the words round a piece of a result may take."""
+"""Bytes that the words round a piece of a result may take."""
 _USUAL_ROOM = 100_000
-"""Characters of one piece, where results are not shortened."""
+"""Bytes of one piece, where results are not shortened."""
 
 READING_TOOL = Tool(
     name="read_result",
@@ -65,13 +65,13 @@ READING_TOOL = Tool(
 class Digest(Transcript):
     """A transcript as a model sees it; each canister is digested once, and always to the same."""
 
-    __slots__ = ("_characters", "_excesses", "_handles", "_texts", "reader", "vision")
+    __slots__ = ("_bytes", "_excesses", "_handles", "_texts", "reader", "vision")
 
     def __init__(self, *, budget: int | None, vision: bool, reader: str) -> None:
         super().__init__()
-        self._characters = None
+        self._bytes = None
         if budget is not None:
-            self._characters = max(budget, RESULT_BUDGET_MIN) * CHARACTERS_PER_TOKEN
+            self._bytes = max(budget, RESULT_BUDGET_MIN) * BYTES_PER_TOKEN
         self._handles: dict[str, str] = {}
         self._texts: dict[str, ResultCanister] = {}
         self._excesses: set[str] = set()
@@ -92,7 +92,7 @@ class Digest(Transcript):
         handle, offset = str(arguments["handle"]), int(arguments.get("offset", 0))
         if (excess := STORE.find(handle)) is not None:
             return await self._read_excess(excess, offset, arguments)
-        if (canister := self._texts.get(handle)) is None or self._characters is None:
+        if (canister := self._texts.get(handle)) is None or self._bytes is None:
             handles = (*self._texts, *self._excesses)
             raise self._refuse(f"There is no shortened result {handle!r}.", handles)
         text = _render(canister)
@@ -103,11 +103,12 @@ class Digest(Transcript):
             if found is None:
                 raise self._refuse(f"{search!r} does not occur after character {offset}.")
             offset = found.start()
-        room = self._characters - _FRAME
-        end = min(offset + min(int(arguments.get("length", room)), room), len(text))
+        room = self._bytes - _FRAME
+        piece = _begin(text[offset : offset + int(arguments.get("length", room))], room)
+        end = offset + len(piece)
         more = f" It goes on at offset {end}." if end < len(text) else " This is its end."
         head = f"[Characters {offset} to {end} of the {len(text)} of {handle}.{more}]"
-        return InvocationResult(contents=(TextualContent(text=f"{head}\n{text[offset:end]}"),))
+        return InvocationResult(contents=(TextualContent(text=f"{head}\n{piece}"),))
 
     async def _read_excess(
         self, excess: Excess, offset: int, arguments: dict[str, Any]
@@ -120,7 +121,7 @@ class Digest(Transcript):
             if found is None:
                 raise self._refuse(f"{search!r} does not occur after byte {offset}.")
             offset = found
-        room = (self._characters or _USUAL_ROOM) - _FRAME
+        room = (self._bytes or _USUAL_ROOM) - _FRAME
         text = excess.read(offset, min(int(arguments.get("length", room)), room))
         end = offset + len(text.encode())
         more = f" It goes on at offset {end}." if end < excess.size else " This is its end."
@@ -146,8 +147,8 @@ class Digest(Transcript):
             return canister
         if not STORE.is_empty:
             canister = self._describe_excesses(canister)
-        if self._characters is not None:
-            return self._shorten(canister, self._characters)
+        if self._bytes is not None:
+            return self._shorten(canister, self._bytes)
         return canister
 
     def _describe_excesses(self, canister: ResultCanister) -> ResultCanister:
@@ -198,11 +199,11 @@ class Digest(Transcript):
         self._texts[handle] = canister
         text, error = _render(canister), canister.error
         room = limit - _FRAME
-        if error is not None and len(error) > room // 4:
-            error = f"{error[: room // 4]} […]"
-        room -= len(error or "")
-        head = text[: int(room * _HEAD)]
-        tail = text[len(text) - (room - len(head)) :]
+        if error is not None and measure(error) > room // 4:
+            error = f"{_begin(error, room // 4)} […]"
+        room -= measure(error or "")
+        head = _begin(text, int(room * _HEAD))
+        tail = _end(text, room - measure(head))
         note = (
             f"\n[… {len(text) - len(head) - len(tail)} of {len(text)} characters are left out here."
             f' To read them, call {self.reader} with the handle "{handle}" and the offset'
@@ -247,13 +248,13 @@ def _get_text(content: Content) -> str | None:
 
 
 def _measure(canister: ResultCanister) -> int:
-    """How many characters a model would have to read, without putting them together."""
-    size = len(canister.error or "") + len(canister.contents)
+    """How many bytes of words a model would have to read, without putting them together."""
+    size = measure(canister.error or "") + len(canister.contents)
     if not canister.contents and canister.structured is not None:
-        return size + len(_dump(canister.structured))
+        return size + measure(_dump(canister.structured))
     for part in canister.contents:
         if isinstance(part, TextualContent):
-            size += len(part.text)
+            size += measure(part.text)
         elif isinstance(part, BlobContent) and part.encoding is not None:
             size += len(part.data)
     return size
@@ -267,6 +268,19 @@ def _render(canister: ResultCanister) -> str:
     if canister.error is not None:
         words.append(canister.error)
     return "\n".join(words)
+
+
+def _begin(text: str, most: int) -> str:
+    """As much of the beginning of a text as has so many bytes at most."""
+    text = text[:most]
+    if text.isascii():
+        return text
+    return text[: len(text.encode("utf-8", "replace")[:most].decode("utf-8", "ignore"))]
+
+
+def _end(text: str, most: int) -> str:
+    """As much of the end of a text as has so many bytes at most."""
+    return _begin(text[max(0, len(text) - most) :][::-1], most)[::-1]
 
 
 def _dump(structured: Any) -> str:
