@@ -182,6 +182,16 @@ async def test_a_long_description_goes_on_where_openai_has_room_for_it(service, 
     assert (short["description"], "description" in short["parameters"]) == ("Tells.", False)
 
 
+async def test_a_service_that_takes_no_options_for_streams_is_not_given_them_again(service):
+    """As Mistral's, which refuses what it does not know."""
+    words = "Extra inputs are not permitted: body.stream_options.include_usage"
+    service.will_refuse(lambda body: "stream_options" in body, 422, words, "Well.")
+    async with WIRE.access(service) as model:
+        for _ in range(2):
+            assert (await converse(model)).text == "Well."
+    assert ["stream_options" in body for body in service.bodies] == [True, False, False]
+
+
 async def test_each_side_says_one_message_at_a_time(service):
     """The templates of Gemma and Mistral refuse two, and llama.cpp and vLLM the request."""
     service.will_answer("Well.")

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 KEY_VARIABLE = "OPENAI_API_KEY"
 URL_VARIABLE = "OPENAI_BASE_URL"
 """Where the SDK looks for another server."""
+USAGE_OPTION = "stream_options"
+"""The part of a request that asks for counts of tokens."""
 _HINT = (
     "; or give base_url=… for a server of your own, such as http://127.0.0.1:11434/v1 for Ollama"
 )
@@ -75,6 +77,7 @@ class ChatClient:
         self, name: str, *, base_url: str | None = None, key: str | None = None, retries: int = 2
     ) -> None:
         self.is_compatible = bool(base_url or os.environ.get(URL_VARIABLE))
+        self.asks_for_usage = True
         self._clients, self._service = connect(name, base_url=base_url, key=key, retries=retries)
 
     async def close(self) -> None:
@@ -92,6 +95,8 @@ class ChatClient:
         """Deltas as they come, then the whole; raises `ModelFailure` and nothing else."""
         answer = _Answer()
         request = {**self._nativize_controls(controls), **options}
+        if self.asks_for_usage:
+            request[USAGE_OPTION] = {"include_usage": True}
         if tools:
             request["tools"] = tools
         stream: Any = None
@@ -102,7 +107,6 @@ class ChatClient:
                 model=model,
                 messages=messages,
                 stream=True,
-                stream_options={"include_usage": True},
                 **request,
             )
             async with stream:

@@ -33,8 +33,16 @@ from ..exceptions import ModelFailure
 from ..immutables import EMPTY
 from ..invokers import Invoker
 from ..naming import fit_name
-from ..turns import Capabilities, Provider, Transcript, TurnCompleted, TurnItem, TurnRequest
-from .chat import URL_VARIABLE, ChatClient, ChatCompleted
+from ..turns import (
+    Capabilities,
+    Concession,
+    Provider,
+    Transcript,
+    TurnCompleted,
+    TurnItem,
+    TurnRequest,
+)
+from .chat import URL_VARIABLE, USAGE_OPTION, ChatClient, ChatCompleted
 from .dialects import fit_openai, form_answer, is_strict, open_top
 from .pictures import PICTURES, find_image_type
 from .streaming import Concessions
@@ -122,6 +130,9 @@ class OpenAIProvider:
                     else:
                         yield item
         except ModelFailure as failure:
+            if self._client.asks_for_usage and USAGE_OPTION in str(failure.__cause__):
+                self._client.asks_for_usage = False  # As Mistral's service demands.
+                raise Concession from failure
             self._concessions.concede(getattr(failure.__cause__, "status_code", None), request)
             raise
 
