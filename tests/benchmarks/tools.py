@@ -9,7 +9,7 @@ from typing import Any
 
 import converser
 from converser.invokers import InvocationResult, Invoker, Tool
-from converser.providers import anthropic_messages, google_contents, openai, responses_items
+from converser.providers import anthropic_messages, chat_tools, google_contents, responses_items
 from converser.providers.translations import Definitions
 from converser.searches import ToolIndex, index_ensemble, search_tools
 from tests.benchmarks.rounds import Row, compare
@@ -17,7 +17,7 @@ from tests.benchmarks.rounds import Row, compare
 _NATIVIZE: dict[str, Callable[[Invoker], dict[str, Any]]] = {
     "Messages": anthropic_messages.nativize_tool,
     "Responses": responses_items.nativize_tool,
-    "Chat Completions": openai.nativize_tool,
+    "Chat Completions": chat_tools.nativize_strict_tool,
     "Gemini": google_contents.nativize_tool,
 }
 _VERBS = "create read update delete list send fetch archive move copy".split()  # noqa: SIM905

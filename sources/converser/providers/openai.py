@@ -31,7 +31,6 @@ from ..contents import (
 )
 from ..exceptions import ModelFailure
 from ..immutables import EMPTY
-from ..invokers import Invoker
 from ..naming import fit_name
 from ..turns import (
     Capabilities,
@@ -43,7 +42,8 @@ from ..turns import (
     TurnRequest,
 )
 from .chat import URL_VARIABLE, USAGE_OPTION, ChatClient, ChatCompleted
-from .dialects import fit_openai, form_answer, is_strict, open_top
+from .chat_tools import nativize_fitted_tool, nativize_strict_tool, nativize_tool
+from .dialects import form_answer
 from .pictures import PICTURES, find_image_type
 from .streaming import Concessions
 from .translations import Definitions, fit_identifier, heal, recall
@@ -52,9 +52,6 @@ Message = dict[str, Any]
 
 TOOLS_MAX = 128
 """How many tools OpenAI takes; compatible servers have no such limit."""
-_DESCRIPTION_MAX = 1024
-"""Characters of a tool's description that OpenAI takes here; for one that is longer it refuses the request."""
-_GOES_ON = " (This goes on at the parameters.)"
 _IDENTIFIER_MAX = 40
 """Characters that OpenAI takes here; some servers, such as vLLM, make longer ones."""
 _KEPT = "chat"
@@ -255,41 +252,6 @@ def compose_turn(chat: ChatCompleted, *, asked: str = "") -> TurnCompleted:
         extras={_KEPT: {"model": asked, "thoughts": chat.thoughts}} if kept else EMPTY,
     )
     return TurnCompleted(canister=canister, calls=chat.calls)
-
-
-def nativize_tool(invoker: Invoker) -> Message:
-    """The definition of a tool on the wire."""
-    parameters = open_top(invoker.arguments_schema)
-    function = {"name": invoker.name, "description": invoker.description, "parameters": parameters}
-    return {"type": "function", "function": function}
-
-
-def nativize_fitted_tool(invoker: Invoker) -> Message:
-    """The same for a service that may be OpenAI's by another address, or as strict about schemas."""
-    native = nativize_tool(invoker)
-    function = native["function"]
-    function["parameters"] = fit_openai(function["parameters"])
-    if len(function["description"]) > _DESCRIPTION_MAX:
-        _split_description(function)
-    return native
-
-
-def _split_description(function: Message) -> None:
-    """Lets a long description go on at the parameters, whose own one may be of any length."""
-    words, parameters = function["description"], function["parameters"]
-    room = _DESCRIPTION_MAX - len(_GOES_ON)
-    cut = max(words.rfind(" ", 0, room), words.rfind("\n", 0, room))
-    cut = cut if cut > 0 else room
-    rest = [words[cut:].lstrip(), parameters.get("description", "")]
-    function["description"] = words[:cut] + _GOES_ON
-    function["parameters"] = {**parameters, "description": "\n".join(filter(None, rest))}
-
-
-def nativize_strict_tool(invoker: Invoker) -> Message:
-    """The same for OpenAI itself; strict mode where it changes nothing of what is valid."""
-    native = nativize_fitted_tool(invoker)
-    native["function"]["strict"] = is_strict(native["function"]["parameters"])
-    return native
 
 
 def nativize_canister(canister: Canister, messages: list[Message], *, files: bool = False) -> None:
