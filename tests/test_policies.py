@@ -139,3 +139,16 @@ async def test_a_policy_or_an_approver_that_raises_is_a_refusal():
     (by_approver,) = await decide(("write", {"n": 1}), approver=approve)
     assert by_policy.outcome is by_approver.outcome is Outcome.REFUSED
     assert "boom" in by_policy.error
+
+
+@pytest.mark.filterwarnings("error")
+async def test_a_policy_that_is_async_is_told_and_an_approver_may_be_plain():
+    async def forbid(*_):
+        return deny("no")
+
+    (result,) = await decide(("read", {"n": 1}), policies=[forbid])
+    assert result.outcome is Outcome.REFUSED
+    assert "make it a plain function" in result.error
+    for answer, outcome in ((True, Outcome.SUCCESS), (False, Outcome.REFUSED)):
+        (result,) = await decide(("write", {"n": 1}), approver=lambda _, answer=answer: answer)
+        assert result.outcome is outcome

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -62,8 +63,8 @@ class ApprovalRequest:
     reason: str = ""
 
 
-Approver = Callable[[ApprovalRequest], Awaitable[Union[bool, Decision]]]
-"""Asks a person; one question at a time, in the model's order."""
+Approver = Callable[[ApprovalRequest], Union[bool, Decision, Awaitable[Union[bool, Decision]]]]
+"""Asks a person; one question at a time, in the model's order. A plain function holds up all else meanwhile."""
 
 _STRICTNESS = {Verdict.ALLOW: 0, Verdict.ASK: 1, Verdict.DENY: 2}
 
@@ -96,7 +97,8 @@ class Gate:
         )
         async with self._turnstile:
             try:
-                answer = await self._approver(question)
+                given: Any = self._approver(question)
+                answer = await given if inspect.isawaitable(given) else given
             except Exception as failure:
                 return deny(f"The approval failed: {describe_failure(failure)}")
         if isinstance(answer, Decision):
@@ -111,6 +113,12 @@ class Gate:
                 decision = policy(invoker, arguments)
             except Exception as failure:
                 return deny(f"A policy failed: {describe_failure(failure)}")
+            if inspect.iscoroutine(decision):
+                decision.close()
+                return deny(
+                    "A policy is async, and nobody waits for it: make it a plain function,"
+                    " or an approver."
+                )
             if decision is None:
                 continue
             if not isinstance(decision, Decision):  # pyright: ignore[reportUnnecessaryIsInstance]
