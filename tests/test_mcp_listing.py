@@ -15,6 +15,7 @@ import pytest
 from mcp.server import Server, ServerRequestContext
 
 import converser
+from converser.mcp import listings
 from tests.places import LIMIT
 from tests.servers.awkward import AwkwardServer
 
@@ -128,6 +129,27 @@ async def test_a_list_without_end_is_bounded_and_told(
             assert 1 <= len(ensemble.invokers) <= 1_000
             assert (await ensemble.access_invoker("good")()).text == "good was called"
     assert [remark for remark in ensemble.remarks if "no end" in remark]
+
+
+async def test_a_list_that_is_too_large_for_memory_is_cut_and_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(listings, "SIZE_MAX", 10_000)
+    words = "x" * 6_000
+    pages = [[{"name": n, "description": words, "inputSchema": OBJECT}] for n in "abcd"]
+    ensemble = await list_pages(*pages)
+    assert list(ensemble.invokers) == ["a", "b"]
+    [remark] = ensemble.remarks
+    assert "cut after 2 tools" in remark
+    assert "too large" in remark
+
+
+async def test_of_thousands_of_bad_tools_some_are_told_and_the_others_counted() -> None:
+    good = {"name": "a", "inputSchema": OBJECT}
+    ensemble = await list_pages([None] * 3_000, [good], [good] * 500)
+    assert list(ensemble.invokers) == ["a"]
+    assert len(ensemble.remarks) == 101
+    assert "3400 more" in ensemble.remarks[-1]
 
 
 async def test_noise_between_the_messages_does_no_harm(raw_command: RawCommand) -> None:

@@ -167,7 +167,7 @@ class SessionClient(ABC):
         async def read(session: ClientSession) -> None:
             nonlocal listing
             listing = Listing()
-            self._salvager.remarks = listing.remarks
+            self._salvager.report = listing.report
             await listing.read(session)
 
         try:
@@ -180,7 +180,7 @@ class SessionClient(ABC):
             self._signal.doubt(time.monotonic() - begun)
         else:
             self._signal.trust()
-        self._remarks, self.interruption = tuple(listing.remarks), interruption
+        self._remarks, self.interruption = listing.remarks, interruption
         self._learn(listing.tools)
         return listing.tools
 

@@ -26,6 +26,8 @@ Take = Callable[[list[Definition]], None]
 
 PAGES_MAX = 1_000
 TOOLS_MAX = 100_000
+SIZE_MAX = 64 * 1024 * 1024
+"""Bytes of all pages but the last, each of which is bounded as a message."""
 _PARCEL_KEY = "converser/tools"
 _HEADER_MARK = b'"x-mcp-header"'
 
@@ -68,7 +70,7 @@ class Bypass:
 
 async def list_every_page(session: ClientSession, take: Take, report: Report) -> None:
     """Hands on all pages; a list without end, or a cursor that stands still, is cut and told."""
-    count = 0
+    count = size = 0
     cursor: str | None = None
     seen: set[str] = set()
     for _ in range(PAGES_MAX):
@@ -84,9 +86,18 @@ async def list_every_page(session: ClientSession, take: Take, report: Report) ->
             report("The listing was cut: the server's cursor came a second time.")
             return
         seen.add(cursor)
-        if count >= TOOLS_MAX:
+        size += _measure(tools) + len(cursor)
+        if count >= TOOLS_MAX or size > SIZE_MAX:
             break
-    report(f"The listing was cut after {count} tools: it has no end.")
+    report(f"The listing was cut after {count} tools: it has no end, or is too large.")
+
+
+def _measure(tools: list[Definition]) -> int:
+    """About how many bytes tools take."""
+    try:
+        return len(to_json(tools))
+    except ValueError:  # such as halves of characters
+        return len(repr(tools))
 
 
 def unpack_tools(page: wire.ListToolsResult) -> list[Definition]:

@@ -10,7 +10,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
-from .listings import Bypass
+from .listings import Bypass, Report
 from .narrowing import as_dictionary, as_list
 from .results import ODD_BLOCKS_KEY, ODD_STRUCTURED_KEY, is_plain_text
 
@@ -30,7 +30,8 @@ class Salvager:
 
     def __init__(self, *, sends_headers: bool) -> None:
         self.version = "2025-11-25"
-        self.remarks: list[str] = []
+        self.report: Report = _ignore
+        """Hears what was left out of a list of tools."""
         self._bypass = Bypass(sends_headers=sends_headers)
 
     def treat(self, method: str, result: dict[str, Any]) -> dict[str, Any]:
@@ -38,7 +39,7 @@ class Salvager:
         if method == "tools/call":
             return salvage_outcome(result, self.version)
         if method == "tools/list":
-            return self._bypass.lead(result, self.version, self.remarks.append)
+            return self._bypass.lead(result, self.version, self.report)
         return result
 
 
@@ -107,3 +108,7 @@ def _is_sound(block: Any) -> bool:
     except ValidationError:
         return False
     return True
+
+
+def _ignore(_: str) -> None:
+    """Nobody wants to know."""

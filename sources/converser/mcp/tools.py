@@ -23,6 +23,7 @@ from .listings import Definition, list_every_page
 from .narrowing import as_dictionary, as_list
 
 _EXTRAS = {"_meta": "meta", "icons": "icons"}
+_REMARKS_MAX = 100
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 
 
@@ -112,28 +113,41 @@ class Listing:
     """The tools of the pages that came, and what is to be said of them."""
 
     def __init__(self) -> None:
-        self.remarks: list[str] = []
-        """What was left out, and why."""
         self.has_begun = False
         """Whether a page came."""
-        self._interpreter = Interpreter(self.remarks.append)
+        self._remarks: list[str] = []
+        self._more = 0
+        self._interpreter = Interpreter(self.report)
 
     @property
     def tools(self) -> tuple[Tool, ...]:
         """The tools that a model may use."""
         return self._interpreter.tools
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What was left out, and why."""
+        more = (f"There is as much to say of {self._more} more tools.",) if self._more else ()
+        return (*self._remarks, *more)
+
+    def report(self, words: str) -> None:
+        """Takes a remark; a list may be all bad."""
+        if len(self._remarks) < _REMARKS_MAX:
+            self._remarks.append(words)
+        else:
+            self._more += 1
+
     async def read(self, session: ClientSession) -> None:
         """Reads every page; a server that does not know of tools has none, which is no failure."""
         try:
-            await list_every_page(session, self._take, self.remarks.append)
+            await list_every_page(session, self._take, self.report)
         except MCPError as failure:
             if self.has_begun or failure.code != wire.METHOD_NOT_FOUND:
                 raise
 
     def break_off(self, reason: MCPFailure) -> None:
         """Says that pages are missing, and why."""
-        self.remarks.append(f"The listing broke off after {len(self.tools)} tools: {reason}")
+        self._remarks.insert(0, f"The listing broke off after {len(self.tools)} tools: {reason}")
 
     def _take(self, page: list[Definition]) -> None:
         self.has_begun = True
