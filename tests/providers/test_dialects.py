@@ -346,3 +346,11 @@ def test_gemini_is_told_in_words_what_is_required_and_is_no_property():
     assert '"x"' in told["description"]
     assert '["b"]' in told["anyOf"][1]["description"]
     assert not list(list_undefined(translated))
+
+
+def test_gemini_is_told_in_words_of_choices_that_it_refuses():
+    properties = {"a": {"type": "string", "enum": ["", "x"]}, "b": {"enum": ["x", "y"]}}
+    told = translate_for_gemini({"type": "object", "properties": properties})["properties"]
+    assert "enum" not in told["a"]
+    assert '["", "x"]' in told["a"]["description"]
+    assert told["b"] == {"type": "string", "enum": ["x", "y"]}

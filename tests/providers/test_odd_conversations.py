@@ -174,3 +174,10 @@ async def test_images_are_called_what_they_are_and_others_told_of(wire, service)
     assert text.count("image/jpeg") == 4
     assert base64.b64encode(TIFF).decode() not in text
     assert f"{len(TIFF)} bytes, which cannot be shown" in text
+
+
+async def test_white_space_alone_is_told_as_no_output(wire, service):
+    service.will_answer("Well.")
+    await service.ask([user("Look"), make_call("c"), make_result("c", " \n")])
+    ((_, words),) = wire.results(service.bodies[0])
+    assert "(no output)" in words

@@ -153,10 +153,12 @@ def _add_required(facts: Mapping[str, Any], native: Schema, told: Schema) -> Non
 
 
 def _add_choices(choices: Sequence[Any], native: Schema, told: Schema) -> None:
-    """Gemini takes texts and numbers as choices; null is an alternative to them."""
-    plain = [choice for choice in choices if isinstance(choice, str) or _is_number(choice)]
+    """Gemini takes texts, but no empty ones, and numbers as choices; null is an alternative to them."""
+    plain = [choice for choice in choices if choice != "" and _is_text_or_number(choice)]
     if len(plain) == len(choices):
         native["enum"] = plain
+        if all(isinstance(choice, str) for choice in plain):
+            native.setdefault("type", "string")
     elif plain and all(choice is None or choice in plain for choice in choices):
         kinds = {"string" if isinstance(choice, str) else "number" for choice in plain}
         kind: Schema = {"type": kinds.pop()} if len(kinds) == 1 else {}
@@ -164,6 +166,10 @@ def _add_choices(choices: Sequence[Any], native: Schema, told: Schema) -> None:
         native["anyOf"] = [{**kind, "enum": plain}, {"type": "null"}]
     else:
         told["enum"] = list(choices)
+
+
+def _is_text_or_number(value: Any) -> bool:
+    return isinstance(value, str) or _is_number(value)
 
 
 def _is_number(value: Any) -> bool:

@@ -295,7 +295,8 @@ def render_result(canister: ResultCanister) -> str:
     parts.extend(describe_content(part) for part in canister.contents)
     if not canister.contents and canister.structured is not None:
         parts.append(json.dumps(canister.structured, ensure_ascii=False))
-    return "\n".join(parts) or "(no output)"
+    words = "\n".join(parts)
+    return words if words.strip() else "(no output)"  # Anthropic refuses white space alone.
 
 
 def describe_content(content: Content) -> str:
