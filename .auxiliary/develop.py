@@ -27,6 +27,8 @@ ENVIRONMENT = ROOT / ".venv"
 PROGRAMS = ENVIRONMENT / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = str(PROGRAMS / "python")
 PARALLEL = ("--numprocesses=2", "--dist=worksteal")
+WITH_BYTECODE = {"PYTHONDONTWRITEBYTECODE": ""}
+"""For tests, which start hundreds of processes: compiling everything in each takes minutes."""
 PUBLIC_API_USE = "tests/typing/api.py"
 
 
@@ -71,7 +73,7 @@ def stamp(name: str, digest: str) -> None:
 def test(*arguments: str) -> None:
     """Run the tests, on two cores at once; what follows is handed to pytest."""
     setup()
-    run(PYTHON, "-m", "pytest", *PARALLEL, *arguments)
+    run(PYTHON, "-m", "pytest", *PARALLEL, *arguments, environment=WITH_BYTECODE)
 
 
 def cover(*arguments: str) -> None:
@@ -79,7 +81,8 @@ def cover(*arguments: str) -> None:
     setup()
     (CACHES / "coverage").mkdir(parents=True, exist_ok=True)
     run(PYTHON, "-m", "coverage", "erase")
-    run(PYTHON, "-m", "coverage", "run", "-m", "pytest", *PARALLEL, *arguments)
+    pytest = ("coverage", "run", "-m", "pytest", *PARALLEL, *arguments)
+    run(PYTHON, "-m", *pytest, environment=WITH_BYTECODE)
     run(PYTHON, "-m", "coverage", "combine", "--quiet")
     run(PYTHON, "-m", "coverage", "report")
 
@@ -87,7 +90,7 @@ def cover(*arguments: str) -> None:
 def conform() -> None:
     """Run the protocol's whole conformance suite against ensembles; takes a few minutes."""
     setup()
-    run(PYTHON, "-m", "tests.conformance")
+    run(PYTHON, "-m", "tests.conformance", environment=WITH_BYTECODE)
 
 
 def lint() -> None:

@@ -12,6 +12,8 @@ import hypothesis
 import hypothesis.configuration
 import pytest
 
+from tests import talks
+from tests.chat_service import Service
 from tests.servers import processes, third_party
 from tests.servers.processes import RunningServer
 
@@ -118,3 +120,17 @@ def git_command() -> list[str]:
 def time_command() -> list[str]:
     """The command of PyPI's `mcp-server-time`."""
     return third_party.python_server_command("time")
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    """A service of Chat Completions that says what it is told to."""
+    service = Service()
+    yield service
+    service.close()
+
+
+@pytest.fixture
+def project(tmp_path: Path, service: Service) -> Path:
+    """A folder in which `ask` and `chat` have a model, that service, and the awkward server."""
+    return talks.write_project(tmp_path, service)

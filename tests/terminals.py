@@ -12,6 +12,8 @@ import time
 from collections.abc import Generator, Mapping
 from pathlib import Path
 
+from tests.servers.processes import fork_command
+
 DEADLINE = 120.0
 PROGRAM = (sys.executable, "-m", "converser")
 AT_TERMINAL = 'exec "$@" <"$0" >"$0" 2>&1'
@@ -32,8 +34,11 @@ def run(
     text: str = "",
 ) -> subprocess.CompletedProcess[str]:
     """Runs the program in pipes, in a folder that is also the home; its file is trusted."""
+    # What is said to Python itself is heard only where it starts.
+    is_for_python = any(name.startswith("PYTHON") for name in environment or ())
+    program = PROGRAM if is_for_python else fork_command(*PROGRAM[1:])
     return subprocess.run(
-        [*PROGRAM, *map(str, arguments)],
+        [*program, *map(str, arguments)],
         cwd=cwd,
         env=create_environment(cwd, {"CONVERSER_TRUST": "1", **(environment or {})}),
         input=text,

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
@@ -16,26 +15,13 @@ from converser import open_roster
 from converser.canisters import DocumentCanister, InvocationCanister, ResultCanister
 from converser.codec import load_canister
 from converser.providers.weights import FILE_NAME
-from tests.chat_service import Service
 from tests.servers.awkward import PNG
-from tests.talks import list_said, will_call, will_say, write_project
+from tests.talks import list_said, will_call, will_say
 from tests.terminals import run
 
 EVIL = "\x1b]0;owned\x07\x1b[2Jplain\u202e"
 EXAMPLES = Path(__file__).resolve().parent.parent / "documentation" / "examples"
 WEIGHTS = Path(platformdirs.user_cache_dir("converser")) / "models" / FILE_NAME
-
-
-@pytest.fixture
-def service() -> Iterator[Service]:
-    service = Service()
-    yield service
-    service.close()
-
-
-@pytest.fixture
-def project(tmp_path: Path, service: Service) -> Path:
-    return write_project(tmp_path, service)
 
 
 def test_the_answer_is_on_standard_output_and_the_call_on_standard_error(project, service):

@@ -6,7 +6,6 @@ from __future__ import annotations
 import functools
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,25 +15,12 @@ if sys.platform == "win32":
 
 from converser.canisters import InvocationCanister, ResultCanister, UserCanister
 from converser.persistence.store import ConversationStore
-from tests.chat_service import Service
 from tests.conversations import assert_valid
 from tests.screens import Screen, open_screen
-from tests.talks import list_said, will_call, will_say, write_project
+from tests.talks import list_said, will_call, will_say
 from tests.terminals import run
 
 EVIL = "\x1b]0;owned\x07\x1b[2Jplain\u202e\r\x9b31m"
-
-
-@pytest.fixture
-def service() -> Iterator[Service]:
-    service = Service()
-    yield service
-    service.close()
-
-
-@pytest.fixture
-def project(tmp_path: Path, service: Service) -> Path:
-    return write_project(tmp_path, service)
 
 
 @pytest.fixture
@@ -57,7 +43,7 @@ def test_a_conversation_with_calls_is_shown_as_it_happens_and_is_kept(open_chat,
     will_call(service, ("awkward_add", {"a": 2, "b": 3}), ("awkward_everything", {}))
     will_say(service, "# Sum\n\nIt is **5**, see [here](https://example.com/x).\n\n- a\n", "- b\n")
     with open_chat() as terminal:
-        terminal.wait_for("❯")
+        terminal.wait_for("1 of 1 servers")
         terminal.type("What is\\\r2 + 3?\r")
         text = terminal.wait_for("• b")
         assert "● awkward.add a=2 b=3 · done, " in text
@@ -97,22 +83,42 @@ def test_without_a_place_for_the_history_a_chat_does_without(open_chat, project,
     assert (project / "state").is_file()
 
 
+def list_offers(text: str) -> list[str]:
+    """What is offered below what is being typed; the last line tells of the model and the servers."""
+    below = text.rpartition("❯")[2].splitlines()[1:-1]
+    return [line.strip() for line in below if line.strip()]
+
+
 def test_commands_servers_and_tools_are_completed(open_chat):
     with open_chat("chat") as terminal:
         terminal.wait_for("openai:m-1 · 1 of 1 servers")
         terminal.type("/ser")
-        terminal.wait_for("where each server stands")
+        text = terminal.wait_for("where each server stands")
+        assert list_offers(text) == ["servers  where each server stands"]
         terminal.type("\t")
         terminal.wait_for("❯ /servers")
         terminal.type("\r")
-        terminal.wait_for("latency")
+        text = terminal.wait_for("disabled")
+        rows = [line.split()[:3] for line in text.partition("/servers")[2].splitlines()]
+        assert rows[1:4] == [
+            ["server", "state", "tools"],
+            ["awkward", "connected", "13"],
+            ["broken", "disabled", "0"],
+        ]
         terminal.type("/tools awkward.ad")
-        terminal.wait_for("Adds two numbers.")
+        text = terminal.wait_for("Adds two numbers.")
+        assert list_offers(text) == ["awkward.add  Adds two numbers."]
         terminal.type("\t")
         terminal.wait_for("❯ /tools awkward.add")
         terminal.type("\r")
-        terminal.wait_for("It says that it only reads.")
+        text = terminal.wait_for("b  {")
         leave(terminal)
+    assert text.partition("❯ /tools awkward.add\n")[2].splitlines()[:4] == [
+        "add",
+        "Adds two numbers.",
+        "It says that it only reads.",
+        'a  {"type": "number"}',
+    ]
 
 
 def test_a_conversation_goes_on_later(open_chat, project, service, store):
@@ -136,7 +142,7 @@ def test_a_conversation_goes_on_later(open_chat, project, service, store):
 def test_a_call_asks_in_place_once_always_or_no(open_chat, service):
     arguments = {"seconds": 0.01, "steps": 1}
     with open_chat("chat") as terminal:
-        terminal.wait_for("❯")
+        terminal.wait_for("1 of 1 servers")
         for number, key in enumerate("yna", 1):
             will_call(service, ("awkward_slow", {**arguments, "x": f"{EVIL}{'long ' * 40}end"}))
             will_say(service, f"Round {number}.")
@@ -180,7 +186,7 @@ def test_control_c_stops_the_call_and_keeps_the_conversation_and_a_second_leaves
         service, ("awkward_slow", {"seconds": 60, "steps": 600}), ("awkward_echo", {"text": "hi"})
     )
     with open_chat("chat", "--yes") as terminal:
-        terminal.wait_for("❯")
+        terminal.wait_for("1 of 1 servers")
         terminal.type("Go.\r")
         terminal.wait_for("step 2")
         terminal.wait_for("0%")
@@ -218,7 +224,7 @@ def test_a_server_asks_in_place_and_its_name_is_shown(open_chat, service):
     will_call(service, ("awkward_ask", {}))
     will_say(service, "Greeted.")
     with open_chat("chat", "--yes") as terminal:
-        terminal.wait_for("❯")
+        terminal.wait_for("1 of 1 servers")
         terminal.type("Ask me.\r")
         terminal.wait_for("The server awkward asks:")
         terminal.wait_for("  Name:")
@@ -282,7 +288,7 @@ def test_nothing_hostile_reaches_the_terminal_and_pasted_lines_stay_together(
         service, EVIL, f"\n\n[a]({EVIL}) `{EVIL}`\n\n```{EVIL}\n{EVIL}\n```\n\nDone, all of it."
     )
     with open_chat("chat", "--yes") as terminal:
-        terminal.wait_for("❯")
+        terminal.wait_for("1 of 1 servers")
         terminal.type("\x1b[200~one\ntwo\x1b[201~\x1b\rthree\r")
         terminal.wait_for("Done, all of it.")
         terminal.type("/show 1\r")
@@ -317,7 +323,7 @@ def test_a_killed_chat_loses_nothing_that_was_shown(open_chat, service, store):
         service, ("awkward_echo", {"text": "kept"}), ("awkward_slow", {"seconds": 60, "steps": 2})
     )
     with open_chat("chat", "--yes") as terminal:
-        terminal.wait_for("❯")
+        terminal.wait_for("1 of 1 servers")
         terminal.type("Go.\r")
         terminal.wait_for("└ kept")
         terminal.wait_for("started")

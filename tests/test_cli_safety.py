@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.servers.processes import fork_command
 from tests.terminals import open_terminal, run
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\x1b]52;c;aGk=\x07\x9b5A\rhidden\u202e\u200b"
@@ -61,7 +62,7 @@ COMMANDS = (
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     (tmp_path / "server.py").write_text(SERVER, encoding="utf-8")
-    command = [sys.executable, str(tmp_path / "server.py")]
+    command = fork_command(str(tmp_path / "server.py"))
     toml = f"[mcp.s]\ncommand = {json.dumps(command)}\n"
     toml += f"[mcp.dying]\ncommand = {json.dumps([*command, 'die'])}\n"
     (tmp_path / "converser.toml").write_text(toml, encoding="utf-8")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from converser.cli.options import Options
-from tests.servers.processes import awkward_command
+from tests.servers.processes import AWKWARD
 from tests.terminals import open_terminal, run
 
 needs_terminal = pytest.mark.skipif(sys.platform == "win32", reason="There is no pty.")
@@ -20,7 +20,7 @@ EVIL = "\x1b]0;owned\x07\x1b[2Jplain\u202e\n"
 SCRIPT = (
     "import runpy, sys; sys.argv = sys.argv[1:2]; runpy.run_path(sys.argv[0], None, '__main__')"
 )
-UNHEEDING = [sys.executable, "-c", SCRIPT, awkward_command()[1]]
+UNHEEDING = [sys.executable, "-c", SCRIPT, AWKWARD]
 """The awkward server, which knows no further arguments, with as many as one likes."""
 
 
@@ -75,7 +75,7 @@ def test_the_question_shows_all_and_is_asked_once_for_each_content(project):
         terminal.type("y\n")
         terminal.wait_for("hello")
         assert terminal.finish() == 0
-    assert awkward_command()[1] in shown.replace("\r\n", "")
+    assert AWKWARD in shown.replace("\r\n", "")
     assert "\\x1b]0;owned\\x07\\x1b[2Jplain\\u{202e}\\n" in shown
     assert "TOKEN=…, OTHER=env:HOME" in shown
     assert "example.org/mcp" in shown

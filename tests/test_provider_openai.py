@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import anyio
 import anyio.to_thread
@@ -37,20 +36,13 @@ from converser.models import access_model
 from converser.outcomes import Outcome
 from converser.replies import StopReason
 from converser.turns import Controls, Transcript
-from tests.chat_service import Service, call, chunk
+from tests.chat_service import call, chunk
 from tests.conversations import converse
 
 pytest.importorskip("openai", reason="needs the extra 'openai'")
 pytestmark = pytest.mark.anyio
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-
-
-@pytest.fixture
-def service() -> Iterator[Service]:
-    service = Service()
-    yield service
-    service.close()
 
 
 USAGE = {

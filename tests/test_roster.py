@@ -358,21 +358,21 @@ async def test_a_check_measures_in_both_eras(command: list[str]) -> None:
         assert surveys["off"].pulse is None
 
 
-async def test_a_server_that_gives_no_sign_of_life_is_degraded_until_it_does(
-    awkward_http: processes.RunningServer,
-) -> None:
-    async with opened(Server.http("a", awkward_http.url, connect_timeout=3)) as roster:
-        os.kill(awkward_http.process.pid, signal.SIGSTOP)
-        try:
+async def test_a_server_that_gives_no_sign_of_life_is_degraded_until_it_does() -> None:
+    command = [sys.executable, processes.AWKWARD]  # It is to be stopped, and not who forked it.
+    with processes.serve_awkward("http", command) as server:
+        async with opened(Server.http("a", server.url, connect_timeout=3)) as roster:
+            os.kill(server.process.pid, signal.SIGSTOP)
+            try:
+                with anyio.fail_after(LIMIT):
+                    survey = (await roster.check())["a"]
+            finally:
+                os.kill(server.process.pid, signal.SIGCONT)
+            assert survey.is_degraded
+            assert "did not answer within 3 s" in survey.trouble
             with anyio.fail_after(LIMIT):
-                survey = (await roster.check())["a"]
-        finally:
-            os.kill(awkward_http.process.pid, signal.SIGCONT)
-        assert survey.is_degraded
-        assert "did not answer within 3 s" in survey.trouble
-        with anyio.fail_after(LIMIT):
-            while roster.survey()["a"].is_degraded:
-                await roster.check()
+                while roster.survey()["a"].is_degraded:
+                    await roster.check()
 
 
 async def test_servers_are_checked_again_and_again_where_that_is_wanted() -> None:

@@ -7,7 +7,10 @@ import base64
 import contextlib
 import itertools
 import json
+import os
 import subprocess
+import sys
+import threading
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from typing import Any
@@ -331,3 +334,47 @@ async def test_time_and_git_serve(
     await anyio.run_process(["git", "init", "--quiet", str(tmp_path)])
     async with connected(stdio([*git_command, "--repository", str(tmp_path)])) as client:
         assert "git_status" in itertools.chain(*await list_pages(client))
+
+
+TELLING = """
+import os, sys
+print(sys.argv, os.getcwd(), os.environ["MARK"], sys.stdin.read(), __name__, flush=True)
+print("\u20ac at last", file=sys.stderr)
+sys.exit(7)
+"""
+
+
+@pytest.mark.parametrize("as_module", [False, True])
+def test_a_forked_program_is_what_python_makes_of_it(tmp_path: Path, as_module: bool) -> None:
+    (tmp_path / "telling.py").write_text(TELLING, encoding="utf-8")
+    program = ["-m", "telling"] if as_module else [str(tmp_path / "telling.py")]
+    environment = {**os.environ, "MARK": "x", "PYTHONPATH": str(tmp_path)}
+    ours, pythons = (
+        subprocess.run(
+            [*command, "one", "two"],
+            cwd=tmp_path,
+            env=environment | {"PYTHONIOENCODING": "utf-8"},
+            input="said",
+            capture_output=True,
+            encoding="utf-8",
+            timeout=LIMIT,
+            check=False,
+        )
+        for command in (processes.fork_command(*program), [sys.executable, *program])
+    )
+    assert (ours.returncode, ours.stdout, ours.stderr) == (7, pythons.stdout, pythons.stderr)
+    assert "said __main__" in ours.stdout
+
+
+def test_a_forked_program_does_not_outlive_who_started_it(tmp_path: Path) -> None:
+    waiting = "import sys, threading\nprint('up', flush=True)\nthreading.Event().wait()"
+    (tmp_path / "waiting.py").write_text(waiting, encoding="utf-8")
+    command = processes.fork_command(str(tmp_path / "waiting.py"))
+    with subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "up\n"
+        process.kill()
+        guard = threading.Timer(LIMIT, process.stdout.close)
+        guard.start()
+        assert process.stdout.read() == "", "it holds its output no more"
+        guard.cancel()

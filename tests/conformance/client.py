@@ -19,7 +19,7 @@ import converser
 from converser.schemas import example_for
 from tests.conformance.logins import create_login
 
-_SECONDS = 25.0
+_SECONDS = 110.0
 _CALLS_AT_ONCE = frozenset({"sep-2322-client-request-state"})
 """Scenarios in which the calls must not get in each other's way."""
 

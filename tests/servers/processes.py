@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import atexit
 import collections
 import contextlib
+import functools
 import os
 import re
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Generator, Mapping
 from concurrent.futures import Future
@@ -20,6 +23,7 @@ from typing import Literal
 from . import third_party
 
 HERE = Path(__file__).resolve().parent
+AWKWARD = str(HERE / "awkward.py")
 START_TIMEOUT = 60.0
 END_TIMEOUT = 5.0
 ATTEMPTS = 3
@@ -33,9 +37,35 @@ class RunningServer:
     process: subprocess.Popen[str]
 
 
+@functools.cache
+def _start_forks() -> str:
+    """The socket of a process that has imported the SDK and forks; it ends with this one."""
+    place = str(Path(tempfile.mkdtemp(), "forks"))
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(place)
+        listener.listen()
+        descriptor = listener.fileno()
+        process = subprocess.Popen(
+            [sys.executable, str(HERE / "forks.py"), str(descriptor)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            pass_fds=[descriptor],
+            start_new_session=True,
+        )
+    atexit.register(process.communicate)
+    return place
+
+
+def fork_command(*program: str) -> list[str]:
+    """A command that is Python with this program, but for the libraries that it finds imported when it starts."""
+    if not hasattr(os, "fork"):
+        return [sys.executable, *program]
+    return [sys.executable, "-I", "-S", str(HERE / "forked.py"), _start_forks(), *program]
+
+
 def awkward_command() -> list[str]:
     """The awkward server over stdio."""
-    return [sys.executable, str(HERE / "awkward.py")]
+    return fork_command(AWKWARD)
 
 
 def raw_command(scenario: str) -> list[str]:
@@ -91,10 +121,12 @@ def _running(
 
 
 @contextlib.contextmanager
-def serve_awkward(transport: Literal["http", "sse"]) -> Generator[RunningServer]:
+def serve_awkward(
+    transport: Literal["http", "sse"], command: list[str] | None = None
+) -> Generator[RunningServer]:
     """Run the awkward server on a free port; it ends with this block, or with this process."""
-    command = [*awkward_command(), "--transport", transport, "--until-eof"]
-    with _running(command, r"^http\S+") as (process, url):
+    options = ["--transport", transport, "--until-eof"]
+    with _running([*(command or awkward_command()), *options], r"^http\S+") as (process, url):
         yield RunningServer(url=url, process=process)
 
 
