@@ -17,8 +17,8 @@ from converser.mcp.leniency import (
     has_too_many_parts,
     recover_identifiers,
 )
+from converser.mcp.messages import decode_messages
 from converser.mcp.salvage import BLOCKS_MAX, salvage_outcome
-from converser.mcp.stdio.messages import decode_messages
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 JSON = st.recursive(

@@ -17,11 +17,12 @@ from mcp.shared.dispatcher import Dispatcher
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 
 from .. import __version__
+from .http.direct import DirectDispatcher, HttpStreams
 from .logs import moderate_logs
 from .salvage import Salvager
 from .stdio.session import negotiate, open_process
 from .tap import Tap
-from .transports import Launch, OpenedTransport, open_sdk_stdio
+from .transports import Launch, OpenedTransport, Streams, open_sdk_stdio
 
 if TYPE_CHECKING:
     from mcp.server import Server
@@ -57,10 +58,9 @@ async def open_session(
     if isinstance(way, Launch):
         way = open_sdk_stdio(way)
     if isinstance(way, AbstractAsyncContextManager):
-        tap = Tap(setup.salvager, setup.on_lost)
         async with (
-            tap.around(way) as streams,
-            _negotiated(era, setup, JSONRPCDispatcher(*streams)) as session,
+            way as streams,
+            _negotiated(era, setup, _create_dispatcher(streams, setup)) as session,
         ):
             yield session
         return
@@ -85,6 +85,15 @@ async def _open_own(
         _negotiated(era, setup, dispatcher) as session,
     ):
         yield session
+
+
+def _create_dispatcher(streams: Streams, setup: SessionSetup) -> Dispatcher[Any]:
+    """The SDK's dispatcher, with a tap between it and the transport; over HTTP, most calls pass by both."""
+    read, write = Tap(setup.salvager, setup.on_lost).put_on(*streams[:2])
+    if isinstance(streams, HttpStreams):
+        streams = HttpStreams(read, write, streams.direct)
+        return DirectDispatcher(streams, setup.salvager.treat)
+    return JSONRPCDispatcher(read, write)
 
 
 @asynccontextmanager

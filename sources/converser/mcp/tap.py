@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
 import anyio
 import mcp_types as wire
-from mcp.client import Transport
 from mcp.shared.message import SessionMessage
 from typing_extensions import Self
 
@@ -32,11 +31,9 @@ class Tap:
         self.lose = on_lost
         """Tells the owner that the stream has ended."""
 
-    @asynccontextmanager
-    async def around(self, transport: Transport) -> AsyncGenerator[tuple[Any, Any], None]:
-        """The transport with this tap on both of its streams."""
-        async with transport as (read, write):
-            yield _TappedRead(read, self), _TappedWrite(write, self)
+    def put_on(self, read: Any, write: Any) -> tuple[Any, Any]:
+        """The streams of a transport with this tap on both."""
+        return _TappedRead(read, self), _TappedWrite(write, self)
 
     @property
     def waiting(self) -> int:

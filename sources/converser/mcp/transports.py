@@ -15,6 +15,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from ..exceptions import ConfigurationFailure
+from .http.direct import DirectWay, HttpStreams
 from .http.guard import NO_WATCH, GuardedTransport, StreamWatch
 from .http.old_events import OldEventsTransport
 from .http.proxies import create_transport
@@ -23,7 +24,7 @@ from .http.streams import create_lean_transport
 from .oversize.spills import USUAL_BOUNDS, Bounds
 from .stderr import StderrRing
 
-Streams = tuple[Any, Any]
+Streams = tuple[Any, Any] | HttpStreams
 OpenedTransport = AbstractAsyncContextManager[Streams]
 
 _EVENT_FRAME = 4_096
@@ -69,12 +70,13 @@ async def open_http(
     auth: httpx2.Auth | None = None,
     bounds: Bounds = USUAL_BOUNDS,
     watch: StreamWatch = NO_WATCH,
-) -> AsyncGenerator[Streams, None]:
+) -> AsyncGenerator[HttpStreams, None]:
     """Opens streamable HTTP; how long an answer may take is for our own deadlines to say."""
     check_headers(headers)
     url, auth = separate_credentials(url, auth)
+    guard = GuardedTransport(create_lean_transport(url), bounds, watch)
     client = httpx2.AsyncClient(
-        transport=GuardedTransport(create_lean_transport(url), bounds, watch),
+        transport=guard,
         headers=dict(headers),
         auth=auth,
         timeout=httpx2.Timeout(_HTTP_PATIENCE, read=None),
@@ -85,7 +87,7 @@ async def open_http(
             url, http_client=client, max_sse_event_size=bounds.memory + _EVENT_FRAME
         ) as streams,
     ):
-        yield streams
+        yield HttpStreams(*streams, DirectWay(client, url, guard))
 
 
 def open_sse(

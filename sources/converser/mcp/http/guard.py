@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
@@ -73,6 +74,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         self._watch = watch
         self._standing: StandingEvents | None = None
         self._exchanges: dict[bytes, Exchange] = {}
+        self._held: dict[bytes, httpx2.Response] = {}
         self._notices: set[anyio.CancelScope] = set()
         self._throttle = Throttle()
         self._resumptions = Resumptions()
@@ -96,6 +98,17 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
                 raise
             return _answer(request, 503, blame_network(failure))
 
+    @asynccontextmanager
+    async def hold(self, identifier: int, response: httpx2.Response) -> AsyncGenerator[None]:
+        """In the block, a request with this id has been answered before it is made."""
+        number = b"%d" % identifier
+        self._held[number] = response
+        try:
+            yield
+        finally:
+            if self._held.pop(number, None) is not None:
+                await response.aclose()
+
     async def aclose(self) -> None:
         """Closes the transport inside."""
         for scope in self._notices:
@@ -107,6 +120,8 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         if not head.is_request:
             return await self._notify(request, head.method)
         number = head.identifier or b""
+        if (held := self._held.pop(number, None)) is not None:
+            return held
         exchange = self._exchanges[number] = Exchange()
         response: httpx2.Response | None = None
         try:

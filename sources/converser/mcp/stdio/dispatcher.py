@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests and answers over a server process: the SDK's typed session stands on this, without its plumbing.
 
-The SDK calls the interface that this fills (`Dispatcher`) provisional; so nothing outside this
-folder knows of it, and the SDK's own transport can stand in at any time.
+The SDK calls the interface that this fills (`Dispatcher`) provisional; so outside of this folder only
+`http/direct.py` knows of it, and the SDK's own transport can stand in at any time.
 """
 
 from __future__ import annotations
@@ -30,16 +30,15 @@ from mcp.shared.dispatcher import (
 from mcp.shared.exceptions import MCPError
 from mcp.shared.transport_context import TransportContext
 from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, REQUEST_TIMEOUT
-from opentelemetry import propagate, trace
 
 from ...tasks import spawn
 from ..failures import UNSENT, blame_answer
 from ..leniency import has_too_many_parts, recover_identifiers
+from ..messages import compose_message, decode_messages, encode_message, read_error
 from ..narrowing import as_dictionary
 from ..oversize.running import Oversize, reduce_message, spill_message
 from ..oversize.spills import Bounds, Spill
 from .inbound import Arrival, Inbox
-from .messages import decode_messages, encode_message
 from .process import ServerProcess
 
 Treat = Callable[[str, "dict[str, Any]"], "dict[str, Any]"]
@@ -101,7 +100,7 @@ class LeanDispatcher(Dispatcher[TransportContext]):
         identifier = options.get("request_id") or self._mint()
         on_progress = options.get("on_progress")
         pending = _Pending(asyncio.get_running_loop().create_future(), on_progress)
-        body = _compose(method, params, identifier, wants_progress=on_progress is not None)
+        body = compose_message(method, params, identifier, wants_progress=on_progress is not None)
         self._write(body)
         self._pending[identifier] = pending
         timeout = options.get("timeout")
@@ -126,7 +125,7 @@ class LeanDispatcher(Dispatcher[TransportContext]):
     ) -> None:
         """Sends a notification; after the end it is dropped."""
         with suppress(MCPError):
-            self._write(_compose(method, params, None))
+            self._write(compose_message(method, params, None))
 
     async def run(
         self,
@@ -231,7 +230,7 @@ class LeanDispatcher(Dispatcher[TransportContext]):
             self.strays += 1
             return
         result = as_dictionary(message.get("result"))
-        pending.answer = _read_error(message.get("error")) if result is None else result
+        pending.answer = read_error(message.get("error")) if result is None else result
         if pending.on_progress is None:
             pending.settle()
         else:
@@ -287,13 +286,13 @@ class LeanDispatcher(Dispatcher[TransportContext]):
         process = None if self._closed else self._process
         if process is not None and process.unsent > UNSENT_MAX:
             raise MCPError(REQUEST_TIMEOUT, "Timed out: the server does not read its input")
-        if process is None or not process.write(encode_message(message)):
+        if process is None or not process.write(encode_message(message) + b"\n"):
             raise MCPError(CONNECTION_CLOSED, "Connection closed", UNSENT)
 
     def _cancel(self, identifier: int | str) -> None:
         params = {"requestId": identifier, "reason": "The caller does not wait any more."}
         with suppress(MCPError):
-            self._write(_compose("notifications/cancelled", params, None))
+            self._write(compose_message("notifications/cancelled", params, None))
 
     def _start_timer(self, pending: _Pending, method: str, timeout: float) -> asyncio.TimerHandle:
         def expire() -> None:
@@ -312,27 +311,6 @@ class LeanDispatcher(Dispatcher[TransportContext]):
 _TIMED_OUT = "converser/timed-out"
 
 
-def _compose(
-    method: str,
-    params: Mapping[str, Any] | None,
-    identifier: int | str | None,
-    *,
-    wants_progress: bool = False,
-) -> dict[str, Any]:
-    """A message with its progress token and trace context, where there are any."""
-    body: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
-    if identifier is not None:
-        body["id"] = identifier
-        meta: dict[str, Any] = {"progressToken": identifier} if wants_progress else {}
-        if trace.get_current_span().get_span_context().is_valid:
-            propagate.inject(meta)
-        if meta:
-            params = {**(params or {}), "_meta": {**((params or {}).get("_meta") or {}), **meta}}
-    if params:
-        body["params"] = params
-    return body
-
-
 def _normalise(identifier: Any) -> int | str:
     """An id as we know it: some servers answer to a number with its text, or as a fraction."""
     if isinstance(identifier, float) and identifier.is_integer():
@@ -340,11 +318,3 @@ def _normalise(identifier: Any) -> int | str:
     if isinstance(identifier, str) and identifier.isdecimal() and len(identifier) < 20:
         return int(identifier)
     return identifier if isinstance(identifier, int | str) else ""
-
-
-def _read_error(error: Any) -> MCPError:
-    fields = as_dictionary(error) or {}
-    code, message = fields.get("code"), fields.get("message")
-    if isinstance(code, int) and isinstance(message, str):
-        return MCPError(code, message, fields.get("data"))
-    return blame_answer(PARSE_ERROR, "it has neither a result nor a proper error")
