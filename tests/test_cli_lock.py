@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 from tests.servers import processes
+from tests.servers.processes import fork_command
 from tests.terminals import run
 
 SERVER = """
@@ -26,7 +26,7 @@ def write_server(folder: Path, *tools: str) -> None:
 
 
 def test_a_lock_is_written_and_a_change_is_told_line_by_line(tmp_path):
-    command = json.dumps([sys.executable, str(tmp_path / "server.py")])
+    command = json.dumps(fork_command(str(tmp_path / "server.py")))
     toml = f'[mcp.s]\ncommand = {command}\n[mcp.off]\nenabled = false\ncommand = ["x"]\n'
     (tmp_path / "converser.toml").write_text(toml, encoding="utf-8")
     path = tmp_path / "converser.lock"

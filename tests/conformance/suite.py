@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.servers import third_party
+from tests.servers import processes, third_party
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -85,9 +85,7 @@ def run_scenario(era: str, scenario: str) -> Report:
         options += ["--timeout", str(CLIENT_SECONDS * 1000)]
         options += [] if era == OTHER else ["--spec-version", era]
         # The suite cuts the command at spaces, and has a shell run it.
-        ended = _run(
-            "client", "--command", '"$CONVERSER_PYTHON" -m tests.conformance.client', *options
-        )
+        ended = _run("client", "--command", "eval $CONVERSER_CLIENT", *options)
         checks = _read_checks(Path(place))
     statuses = [check["status"] for check in checks]
     return Report(
@@ -111,10 +109,11 @@ def _list(*options: str) -> list[str]:
 def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
     place = third_party.install_node_packages("conformance", HERE)
     package = place / "node_modules" / "@modelcontextprotocol" / "conformance"
+    client = processes.fork_command("-m", "tests.conformance.client")
     return subprocess.run(
         [third_party.node_command(), str(package / "dist" / "index.js"), *arguments],
         cwd=ROOT,
-        env={**os.environ, "CONVERSER_PYTHON": sys.executable},
+        env={**os.environ, "CONVERSER_CLIENT": shlex.join(client)},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         encoding="utf-8",
