@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
 import sys
 import textwrap
 from collections.abc import AsyncGenerator, Iterator
@@ -767,3 +768,52 @@ def test_a_loop_that_ends_while_a_server_is_being_recovered_leaves_it_for_the_ne
     asyncio.run(lose())
     assert client.state is State.DISCONNECTED
     asyncio.run(lose())
+
+
+@pytest.mark.parametrize("step", ["call", "connect", "disconnect"])
+def test_a_connection_of_another_loop_is_not_touched_and_that_is_told(step: str) -> None:
+    client = converser.StdioMCPClient(processes.raw_command("sound"), name="s")
+
+    async def use() -> None:
+        with anyio.fail_after(LIMIT):
+            if step == "call":
+                await client.call_tool("good", {})
+            else:
+                await getattr(client, step)()
+
+    def use_elsewhere() -> None:
+        with pytest.raises(converser.MCPConnectionFailure, match=r"'s'.*another event loop"):
+            asyncio.run(use())
+
+    async def own() -> None:
+        await client.connect()
+        await asyncio.to_thread(use_elsewhere)
+        assert (await client.call_tool("good", {})).text == "good was called"
+        await client.disconnect()
+
+    asyncio.run(asyncio.wait_for(own(), LIMIT))
+    asyncio.run(use())  # nobody else has it now
+
+
+LEAVE = """
+import asyncio, sys
+import converser
+
+client = converser.StdioMCPClient(sys.argv[1:])
+loop = asyncio.new_event_loop()
+loop.run_until_complete(client.connect())
+loop.close()
+
+async def use():
+    print((await client.call_tool("good", {})).text, client.state)
+    await client.disconnect()
+    print(client.state)
+
+asyncio.run(asyncio.wait_for(use(), 30))
+"""
+
+
+def test_what_a_closed_loop_left_behind_hinders_no_other_loop() -> None:
+    command = [sys.executable, "-c", LEAVE, *processes.raw_command("sound")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=True)
+    assert done.stdout.split() == ["good", "was", "called", "connected", "disconnected"]

@@ -23,6 +23,11 @@ def find_loop() -> Any:
         return trio.lowlevel.current_trio_token()
 
 
+def is_closed(loop: Any) -> bool:
+    """Whether an event loop is over, though nobody may have ended its tasks; trio always ends them."""
+    return isinstance(loop, asyncio.AbstractEventLoop) and loop.is_closed()
+
+
 def spawn(work: Callable[[], Coroutine[Any, Any, None]], name: str) -> None:
     """Runs `work`, which must not raise, beside everything else; the loop's end cancels it."""
     try:

@@ -142,6 +142,7 @@ class SessionClient(ABC):
 
     async def disconnect(self) -> None:
         """Ends the connection, its calls, and the server's process where there is one."""
+        self._connection.find_session()  # raises where that is for others to do
         self.caller.end_calls()
         await self._connection.disconnect()
 
@@ -220,7 +221,7 @@ class SessionClient(ABC):
         begun, attempts = self._time.now(), None
         while True:
             site = self._site("call", name, context.timeout)
-            if (session := self._connection.session) is None:
+            if (session := self._connection.find_session()) is None:
                 attempts = attempts or Attempts(context, self._patience, self._time, begun)
                 session = await self._reach(site, attempts)
                 site = self._site("call", name, context.timeout)  # quotes the new process

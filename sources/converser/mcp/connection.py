@@ -23,7 +23,8 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
-from ..tasks import spawn
+from ..exceptions import MCPConnectionFailure
+from ..tasks import find_loop, is_closed, spawn
 from .calls import answers_question
 from .deadlines import Deadlines
 from .eras import EraMemory
@@ -82,6 +83,8 @@ class Connection:
         self._life: _Life | None = None
         self._past: _Life | None = None
         self._retired: set[_Life] = set()
+        self._home: Any = None
+        """The event loop in which all of these live."""
         self._healing: object = None
         self._strikes = 0
         self._era: str | None = None
@@ -101,13 +104,19 @@ class Connection:
         """The session, while there is one."""
         return self._session
 
+    def find_session(self) -> ClientSession | None:
+        """The session, for those who will use it in the event loop that runs now."""
+        if self._home is not None and self._home is not find_loop():
+            self._move()
+        return self._session
+
     async def connect(self, limit: float | None = None) -> ClientSession:
         """The session, opened where there is none; the raw failure where it cannot be opened.
 
         Who waits is free in time, also where the owner is still busy with ending what it began.
         """
-        if self._session is not None:
-            return self._session
+        if (session := self.find_session()) is not None:
+            return session
         life = self._life or self._begin()
         seconds = self._patience.connect_timeout + _SETTLING_TIME_MAX
         with life.deadlines.within(seconds if limit is None else min(limit, seconds)):
@@ -191,7 +200,23 @@ class Connection:
             self._healing = None
             self._turn(ConnectionState.FAILED)
 
+    def _move(self) -> None:
+        """Forgets what was in another event loop, and is lost with it; while that lives, nobody else can use it."""
+        lives = (self._life, self._past, *self._retired)
+        if any(life is not None and not life.ended.is_set() for life in lives):
+            if not is_closed(self._home):
+                raise MCPConnectionFailure(
+                    f"Server {self._name!r} is connected in another event loop.",
+                    remedy="Use it there, disconnect it there first, or make another client.",
+                    server=self._name,
+                )
+            self._life = self._past = self._session = self._healing = None
+            self._retired.clear()
+            self._turn(ConnectionState.DISCONNECTED)
+        self._home = None
+
     def _begin(self) -> _Life:
+        self._home = find_loop()
         life = self._life = _Life()
         past, self._past = self._past, None
         if self._state is not ConnectionState.RECONNECTING:
