@@ -17,7 +17,7 @@ from mcp_types import CONNECTION_CLOSED
 import converser
 from converser.mcp.http.direct import DirectDispatcher
 from converser.mcp.transports import open_http
-from tests.faults.overhttp.sound import Modern, compose_reply
+from tests.faults.overhttp.sound import Modern, Sound, compose_reply
 from tests.faults.overhttp.wire import HttpServer, Line, Request
 from tests.faults.overstdio.sound import text_result
 
@@ -71,6 +71,29 @@ class Choosy(Watched):
         await line.respond_json(compose_reply(request, text_result("fine")), status=300)
 
 
+class Misaddressed(Watched):
+    """Sends answers that name another request, or none, or are among others."""
+
+    async def trouble(self, request: Request, line: Line) -> None:
+        others = [{"jsonrpc": "2.0", "method": "notifications/message", "params": {}}]
+        await line.respond_json([*others, compose_reply(request, text_result("fine"))])
+
+    async def on_slow(self, request: Request, line: Line) -> None:
+        await line.respond_json({"jsonrpc": "2.0", "id": 7, "result": text_result("not yours")})
+
+
+class Anonymous(Sound):
+    """Says in the older era that calls fail, but not which."""
+
+    async def trouble(self, request: Request, line: Line) -> None:
+        error = {"code": -32603, "message": "no idea"}
+        await line.respond_json({"jsonrpc": "2.0", "id": None, "error": error})
+
+
+class AnonymousModern(Watched, Anonymous):
+    """The same in the newer era."""
+
+
 class Silent(Watched):
     """Never answers a slow call, and sees how it is given up."""
 
@@ -86,7 +109,7 @@ class Silent(Watched):
 
 
 @asynccontextmanager
-async def connect(behaviour: Watched) -> AsyncGenerator[converser.Ensemble, None]:
+async def connect(behaviour: Sound) -> AsyncGenerator[converser.Ensemble, None]:
     with HttpServer(behaviour).running() as server, anyio.fail_after(LIMIT):
         client = converser.HttpMCPClient(f"{server.origin}/mcp")
         async with await converser.discover_mcp_tools(client, "h") as ensemble:
@@ -169,3 +192,17 @@ async def test_a_call_that_is_given_up_ends_on_the_server_too() -> None:
         with pytest.raises(converser.ToolExecutionFailure, match="did not answer"):
             await ensemble.access_invoker("slow")({}, context=converser.Context(timeout=0.2))
         assert await run_sync(server.given_up.wait, LIMIT)
+
+
+async def test_an_answer_to_another_request_fails_the_call_at_once() -> None:
+    async with connect(Misaddressed()) as ensemble:
+        with pytest.raises(converser.ToolExecutionFailure, match="cannot be used"):
+            await ensemble.access_invoker("slow")({}, context=converser.Context(timeout=5))
+        assert (await ensemble.access_invoker("trouble")()).text == "fine"
+
+
+@pytest.mark.parametrize("behaviour", [Anonymous, AnonymousModern])
+async def test_an_error_that_names_no_request_is_heard(behaviour: type[Sound]) -> None:
+    async with connect(behaviour()) as ensemble:
+        with pytest.raises(converser.ToolExecutionFailure, match="no idea"):
+            await ensemble.access_invoker("trouble")({}, context=converser.Context(timeout=5))

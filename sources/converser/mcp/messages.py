@@ -55,6 +55,15 @@ def decode_messages(line: bytes) -> list[dict[str, Any]] | None:
     return messages if messages and len(messages) == len(items) else None
 
 
+def normalize_identifier(identifier: Any) -> int | str:
+    """An id as we know it: some servers answer to a number with its text, or as a fraction."""
+    if isinstance(identifier, float) and identifier.is_integer():
+        return int(identifier)
+    if isinstance(identifier, str) and identifier.isdecimal() and len(identifier) < 20:
+        return int(identifier)
+    return identifier if isinstance(identifier, int | str) else ""
+
+
 def read_error(error: Any) -> MCPError:
     """The error of an answer without a result."""
     fields = as_dictionary(error) or {}

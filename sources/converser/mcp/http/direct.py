@@ -19,10 +19,17 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.transport_context import TransportContext
-from mcp_types import CONNECTION_CLOSED, RequestId
+from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, RequestId
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from ..messages import compose_message, decode_messages, encode_message, read_error
+from ..failures import blame_answer
+from ..messages import (
+    compose_message,
+    decode_messages,
+    encode_message,
+    normalize_identifier,
+    read_error,
+)
 from ..narrowing import as_dictionary
 from .faults import blame_network
 from .guard import GuardedTransport
@@ -138,17 +145,20 @@ class DirectDispatcher(JSONRPCDispatcher[TransportContext]):
 
 def _read_plain(response: httpx2.Response, identifier: int) -> dict[str, Any] | None:
     """The result in an answer, or its error, raised; nothing where the answer is not plain."""
-    is_refusal = response.status_code >= 400  # in words of the guard, which do not name the request
     kind = response.headers.get("content-type", "").lower()
     if not kind.startswith("application/json") or response.is_redirect:
         return None
-    messages = decode_messages(response.content) or ()
-    if len(messages) != 1:
-        return None
-    (message,) = messages
-    if not is_refusal and (message.get("id") != identifier or "method" in message):
-        return None
-    result = None if is_refusal else as_dictionary(message.get("result"))
-    if result is None:
-        raise read_error(message.get("error"))
+    answer = _find_answer(response, identifier)
+    if (result := as_dictionary(answer.get("result"))) is None:
+        raise read_error(answer.get("error"))
     return result
+
+
+def _find_answer(response: httpx2.Response, identifier: int) -> dict[str, Any]:
+    """The one message that answers the request; without one, nobody needs to wait until the time is up."""
+    is_refusal = response.status_code >= 400  # in words of the guard, which do not name the request
+    for message in decode_messages(response.content) or ():
+        is_ours = normalize_identifier(message.get("id")) == identifier
+        if is_refusal or (is_ours and "method" not in message):
+            return message
+    raise blame_answer(PARSE_ERROR, "it is not a message of the protocol that answers the request")

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import anyio
 import anyio.lowlevel
 import httpx2
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from ..leniency import decode_leniently, has_odd_characters, has_too_many_parts
+from ..narrowing import as_dictionary
 from ..oversize.events import shrink_events
 from ..oversize.running import Oversize, reduce_message, spill_message
 from ..oversize.spills import Bounds, Gathering, Spill
@@ -116,6 +117,22 @@ async def read_answer(
     elif is_plain:
         return response
     return replace_content(response, request, body)
+
+
+def address_error(
+    response: httpx2.Response, request: httpx2.Request, identifier: bytes
+) -> httpx2.Response:
+    """The same answer; an error that names no request is for the one that it answers, or nobody would hear of it."""
+    body = response.content
+    if not identifier or len(body) > _LONG or b'"error"' not in body:
+        return response
+    try:
+        message = as_dictionary(from_json(body)) or {}
+    except ValueError:
+        return response
+    if "error" not in message or message.get("id") is not None:
+        return response
+    return replace_content(response, request, to_json({**message, "id": from_json(identifier)}))
 
 
 async def _reduce(body: bytes | Spill, bounds: Bounds) -> bytes:

@@ -28,6 +28,7 @@ from .exchanges import (
     Resumptions,
     StandingEvents,
     Throttle,
+    address_error,
     read_answer,
     read_head,
     replace_content,
@@ -153,7 +154,8 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             return response
         kind = response.headers.get("content-type", "").lower()
         if kind.startswith("application/json") and status != 202:
-            return await read_answer(response, request, self._bounds)
+            answer = await read_answer(response, request, self._bounds)
+            return address_error(answer, request, number)
         if kind.startswith("text/event-stream") and status != 202:
             forget = partial(self._forget, number, exchange)
             stream = EventBytes(response, exchange, forget, self._bounds)

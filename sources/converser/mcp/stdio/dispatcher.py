@@ -34,7 +34,13 @@ from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, REQUEST_TIMEOUT
 from ...tasks import spawn
 from ..failures import UNSENT, blame_answer
 from ..leniency import has_too_many_parts, recover_identifiers
-from ..messages import compose_message, decode_messages, encode_message, read_error
+from ..messages import (
+    compose_message,
+    decode_messages,
+    encode_message,
+    normalize_identifier,
+    read_error,
+)
 from ..narrowing import as_dictionary
 from ..oversize.running import Oversize, reduce_message, spill_message
 from ..oversize.spills import Bounds, Spill
@@ -225,7 +231,7 @@ class LeanDispatcher(Dispatcher[TransportContext]):
         if "method" in message:
             self._take_call(message)
             return
-        pending = self._pending.get(_normalise(message.get("id")))
+        pending = self._pending.get(normalize_identifier(message.get("id")))
         if pending is None or pending.answer is not None or pending.future.done():
             self.strays += 1
             return
@@ -255,7 +261,7 @@ class LeanDispatcher(Dispatcher[TransportContext]):
                 self._arrivals.put_nowait((None, method, params))
             return
         if method == "notifications/progress" and params:
-            pending = self._pending.get(_normalise(params.get("progressToken")))
+            pending = self._pending.get(normalize_identifier(params.get("progressToken")))
             if pending is not None and pending.on_progress is not None:
                 self._queue(pending.on_progress, method, params)
         self._queue(None, method, params)
@@ -309,12 +315,3 @@ class LeanDispatcher(Dispatcher[TransportContext]):
 
 
 _TIMED_OUT = "converser/timed-out"
-
-
-def _normalise(identifier: Any) -> int | str:
-    """An id as we know it: some servers answer to a number with its text, or as a fraction."""
-    if isinstance(identifier, float) and identifier.is_integer():
-        return int(identifier)
-    if isinstance(identifier, str) and identifier.isdecimal() and len(identifier) < 20:
-        return int(identifier)
-    return identifier if isinstance(identifier, int | str) else ""
