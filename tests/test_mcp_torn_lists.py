@@ -11,6 +11,9 @@ import pytest
 
 import converser
 from converser.rosters.catalogue import Drift, read_catalogue
+from tests.faults.overhttp.sound import CACHE, Sound
+from tests.faults.overhttp.wire import HttpServer, Line, Request
+from tests.faults.overstdio.sound import ECHO
 from tests.places import LIMIT
 from tests.rosters import Ears, call
 from tests.servers import processes
@@ -42,7 +45,7 @@ async def test_the_pages_that_came_are_used_and_the_rest_is_told(
         async with await converser.discover_mcp_tools(client, "t") as ensemble:
             [remark] = ensemble.remarks
             assert [name for name in ensemble.invokers if "slow" not in name] == FIRST
-            assert f"broke off after {len(ensemble.invokers)} tools" in remark
+            assert f"broke off after {len(ensemble.invokers)} tools:" in remark
             assert reason in remark
             assert isinstance(ensemble.interruption, converser.MCPFailure)
             assert (await ensemble.access_invoker("good")()).text == "good was called"
@@ -112,3 +115,41 @@ async def test_a_server_that_ends_while_it_is_listed_has_not_listed_its_tools() 
     with anyio.fail_after(LIMIT), pytest.raises(converser.MCPConnectionFailure) as caught:
         await converser.discover_mcp_tools(client, "t")
     assert caught.value.exit_code == 3
+
+
+class Forgetful(Sound):
+    """Has a second page of tools, and whoever asks for it is forgotten."""
+
+    async def on_list(self, request: Request, line: Line) -> None:
+        if "cursor" in (request.message.get("params") or {}):
+            await line.respond(404)
+        else:
+            await self.reply(request, line, {"tools": [ECHO], "nextCursor": "2", **CACHE})
+
+
+class Moody(Forgetful):
+    """Refuses its second page of tools."""
+
+    async def on_list(self, request: Request, line: Line) -> None:
+        if "cursor" in (request.message.get("params") or {}):
+            error = {"code": -32603, "message": "Not now"}
+            await line.respond_json({"jsonrpc": "2.0", "id": request.message["id"], "error": error})
+        else:
+            await super().on_list(request, line)
+
+
+async def test_a_session_that_is_forgotten_over_a_page_is_told_as_such() -> None:
+    with HttpServer(Forgetful()).running() as server, anyio.fail_after(LIMIT):
+        client = converser.HttpMCPClient(f"{server.origin}/mcp", reconnect_attempts=1)
+        with pytest.raises(converser.MCPConnectionFailure) as caught:
+            await converser.discover_mcp_tools(client, "h")
+    assert "has forgotten the session" in str(caught.value)
+    assert "by hand" not in caught.value.remedy  # it is not ours to start
+
+
+async def test_one_tool_is_one_tool() -> None:
+    with HttpServer(Moody()).running() as server, anyio.fail_after(LIMIT):
+        client = converser.HttpMCPClient(f"{server.origin}/mcp")
+        async with await converser.discover_mcp_tools(client, "h") as ensemble:
+            [remark] = ensemble.remarks
+    assert "after 1 tool:" in remark

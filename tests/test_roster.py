@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 
 import anyio
 import pytest
+from anyio.to_thread import run_sync
 
 import converser
 from converser.rosters import watching
@@ -636,6 +638,32 @@ async def test_a_watched_file_is_followed_and_its_mistakes_are_remarked(tmp_path
             while roster.remarks:
                 await anyio.lowlevel.checkpoint()
             assert names_of(roster) == ["b"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pipes with a path")
+async def test_a_pipe_is_read_once(tmp_path: Path) -> None:
+    """Whoever watched it by its contents would take them away, and wait for more."""
+    pipe, over, looks = tmp_path / "converser.toml", threading.Event(), list[int]()
+    write_configuration(tmp_path / "text", a="sound")
+    text = (tmp_path / "text").read_text("utf-8")
+    os.mkfifo(pipe)
+
+    def feed() -> None:
+        while not over.wait(0.1):
+            pipe.write_text(text, "utf-8")  # waits until somebody reads
+            looks.append(1)
+
+    feeder = threading.Thread(target=feed, daemon=True)
+    feeder.start()
+    with anyio.fail_after(LIMIT):
+        async with converser.open_roster(pipe, watch=0.01, lock=None) as roster:
+            assert names_of(roster) == ["a"]
+            await call(roster, "a", "good")
+    assert len(looks) == 1
+    over.set()
+    descriptor = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    await run_sync(feeder.join, LIMIT)
+    os.close(descriptor)
 
 
 async def test_a_file_that_is_still_being_written_ends_no_server(

@@ -284,9 +284,12 @@ def _report_broken(
 def report_lost(site: Site, cause: BaseException | None = None) -> MCPConnectionFailure:
     """A connection that ended while a request was under way: nobody knows what became of it."""
     if site.stage != "call":
+        is_forgotten = bool(_get_fault(cause).get("lost"))
+        happened = "has forgotten the session" if is_forgotten else "closed the connection"
+        by_hand = "Start it by hand to see why."
         return MCPConnectionFailure(
-            f"{site.describe()} closed the connection.{site.epilogue}",
-            remedy="Start it by hand to see why.",
+            f"{site.describe()} {happened}.{site.epilogue}",
+            remedy=by_hand if site.transport == "stdio" else "Try again later, or look at its log.",
             cause=cause,
             **site.at(),
         )

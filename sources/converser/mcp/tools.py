@@ -127,7 +127,7 @@ class Listing:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What was left out, and why."""
-        more = (f"There is as much to say of {self._more} more tools.",) if self._more else ()
+        more = (f"There is as much to say of {_count(self._more, 'more tool')}.",) if self._more else ()
         return (*self._remarks, *more)
 
     def report(self, words: str) -> None:
@@ -147,11 +147,16 @@ class Listing:
 
     def break_off(self, reason: MCPFailure) -> None:
         """Says that pages are missing, and why."""
-        self._remarks.insert(0, f"The listing broke off after {len(self.tools)} tools: {reason}")
+        seen = _count(len(self.tools), "tool")
+        self._remarks.insert(0, f"The listing broke off after {seen}: {reason}")
 
     def _take(self, page: list[Definition]) -> None:
         self.has_begun = True
         self._interpreter.take(page)
+
+
+def _count(number: int, things: str) -> str:
+    return f"{number} {things}" if number == 1 else f"{number} {things}s"
 
 
 class OutputChecks:

@@ -69,7 +69,10 @@ class ConfigurationFiles:
 
 
 def _digest(path: Path) -> str:
+    """What tells the contents of a file apart; a pipe has none until it is read, which may be once."""
     try:
+        if not path.is_file():
+            return ""
         return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError:
         return ""
