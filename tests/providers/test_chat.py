@@ -192,6 +192,20 @@ async def test_a_service_that_takes_no_options_for_streams_is_not_given_them_aga
     assert ["stream_options" in body for body in service.bodies] == [True, False, False]
 
 
+async def test_options_for_streams_that_are_refused_to_many_at_once_are_given_up_by_each(service):
+    words = "Extra inputs are not permitted: body.stream_options.include_usage"
+    service.will_refuse(lambda body: "stream_options" in body, 422, words, "Well.")
+    replies = []
+
+    async def ask(model):
+        replies.append(await converse(model))
+
+    async with WIRE.access(service) as model, anyio.create_task_group() as tasks:
+        for _ in range(6):
+            tasks.start_soon(ask, model)
+    assert [reply.text for reply in replies] == ["Well."] * 6
+
+
 async def test_each_side_says_one_message_at_a_time(service):
     """The templates of Gemma and Mistral refuse two, and llama.cpp and vLLM the request."""
     service.will_answer("Well.")

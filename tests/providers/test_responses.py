@@ -178,6 +178,13 @@ async def test_a_part_of_an_unknown_kind_and_missing_counts_are_no_obstacle(serv
     assert (await service.ask([user("Go")])).text == "Yes."
 
 
+async def test_a_service_that_refuses_to_reason_without_end_fails_as_a_model_does(service):
+    words = "Encrypted content is not supported with this model."
+    service.will_refuse(lambda body: True, 400, words, "Yes.")
+    with pytest.raises(ModelFailure, match="not supported"):
+        await service.ask([user("Go")])
+
+
 async def test_a_model_that_does_not_reason_is_not_asked_for_it_again(service):
     """As gpt-4o and gpt-5-chat: the whole request is refused for it."""
     words = "Encrypted content is not supported with this model."

@@ -119,6 +119,7 @@ class OpenAIProvider:
         tools = self._definitions.translate(request.invokers)
         form = _compose_format(request.answer_schema)
         stream = self._client.stream(self._model, messages, tools, request.controls, **form)
+        asks_for_usage = self._client.asks_for_usage
         try:
             async with aclosing(stream):
                 async for item in stream:
@@ -127,7 +128,7 @@ class OpenAIProvider:
                     else:
                         yield item
         except ModelFailure as failure:
-            if self._client.asks_for_usage and USAGE_OPTION in str(failure.__cause__):
+            if asks_for_usage and USAGE_OPTION in str(failure.__cause__):
                 self._client.asks_for_usage = False  # As Mistral's service demands.
                 raise Concession from failure
             self._concessions.concede(getattr(failure.__cause__, "status_code", None), request)

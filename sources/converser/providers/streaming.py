@@ -168,14 +168,15 @@ class StreamingProvider(ABC, Generic[_C]):
                         yield delta
             completed = answer.complete()
         except Exception as failure:
-            self._concede(failure, request)
+            self._concede(failure, request, native)
             await self._fail(failure, begun=stream is not None)
         if completed is None:
             self._service.break_off(heard=heard)
         yield completed
 
-    def _concede(self, failure: Exception, request: TurnRequest) -> None:
+    def _concede(self, failure: Exception, request: TurnRequest, native: dict[str, Any]) -> None:
         """Raises `Concession` where the service refused what it can do without."""
+        del native
         self._concessions.concede(self._read_status(failure), request)
 
     @abstractmethod
