@@ -127,7 +127,11 @@ class Listing:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What was left out, and why."""
-        more = (f"There is as much to say of {_count(self._more, 'more tool')}.",) if self._more else ()
+        more = (
+            (f"There is as much to say of {_count(self._more, 'more tool')}.",)
+            if self._more
+            else ()
+        )
         return (*self._remarks, *more)
 
     def report(self, words: str) -> None:

@@ -31,6 +31,7 @@ from ..messages import (
     read_error,
 )
 from ..narrowing import as_dictionary
+from ..tracing import trace_request
 from .faults import blame_network
 from .guard import GuardedTransport
 
@@ -93,9 +94,11 @@ class DirectDispatcher(JSONRPCDispatcher[TransportContext]):
             )
         identifier = secrets.randbits(52)
         wants_progress = opts.get("on_progress") is not None
-        message = compose_message(method, params, identifier, wants_progress=wants_progress)
-        response = await self._post(message, opts.get("headers", {}))
-        if (result := _read_plain(response, identifier)) is not None:
+        with trace_request(method, params, identifier):
+            message = compose_message(method, params, identifier, wants_progress=wants_progress)
+            response = await self._post(message, opts.get("headers", {}))
+            result = _read_plain(response, identifier)
+        if result is not None:
             return self._treat(method, result)
         self._roundabout.add(params.get("name"))
         async with self._direct.hold(identifier, response):

@@ -44,6 +44,7 @@ from ..messages import (
 from ..narrowing import as_dictionary
 from ..oversize.running import Oversize, reduce_message, spill_message
 from ..oversize.spills import Bounds, Spill
+from ..tracing import trace_request
 from .inbound import Arrival, Inbox
 from .process import ServerProcess
 
@@ -104,6 +105,16 @@ class LeanDispatcher(Dispatcher[TransportContext]):
         """Sends a request and waits for its answer; the clock runs from before the write."""
         options = opts or {}
         identifier = options.get("request_id") or self._mint()
+        with trace_request(method, params, identifier):
+            return await self._request(method, params, identifier, options)
+
+    async def _request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None,
+        identifier: int | str,
+        options: CallOptions,
+    ) -> dict[str, Any]:
         on_progress = options.get("on_progress")
         pending = _Pending(asyncio.get_running_loop().create_future(), on_progress)
         body = compose_message(method, params, identifier, wants_progress=on_progress is not None)
