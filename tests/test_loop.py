@@ -106,6 +106,12 @@ async def test_what_is_no_list_of_ensembles_is_told(ensembles):
     assert not model.requests
 
 
+async def test_ensembles_may_come_one_by_one():
+    model = ScriptedModel(["Hi."])
+    await converse(model, ensembles=(each for each in [make_ensemble(echo=echo)]))
+    assert list(model.requests[0].invokers) == ["echo"]
+
+
 async def test_the_given_list_is_left_alone_and_a_transcript_grows():
     history = [user("Hello")]
     reply = await converse(ScriptedModel(["Hi."]), history)

@@ -69,7 +69,7 @@ class Model:
         self,
         canisters: Iterable[Canister] | Transcript,
         *,
-        ensembles: Sequence[Ensemble] = (),
+        ensembles: Iterable[Ensemble] = (),
         controls: Controls = _CONTROLS,
         events: Observer | None = None,
         limits: Limits = _LIMITS,
@@ -85,7 +85,7 @@ class Model:
         """
         form = None if answer is None else AnswerForm(answer)
         transcript = _open_transcript(canisters)
-        _check_ensembles(ensembles)
+        ensembles = _list_ensembles(ensembles)
 
         async def run(announce: Announce) -> Reply:
             executor = Executor(Gate(policies, approver), announce, parallel=limits.parallel)
@@ -113,7 +113,7 @@ class Model:
         self,
         canisters: Iterable[Canister] | Transcript,
         *,
-        ensembles: Sequence[Ensemble] = (),
+        ensembles: Iterable[Ensemble] = (),
         controls: Controls = _CONTROLS,
         limits: Limits = _LIMITS,
         policies: Sequence[Policy] = (),
@@ -174,15 +174,17 @@ def _open_transcript(canisters: Iterable[Canister] | Transcript) -> Transcript:
     return Transcript(canisters)
 
 
-def _check_ensembles(ensembles: Sequence[Ensemble]) -> None:
-    """Tells the slip of giving one ensemble, or functions, where a list of ensembles is due."""
-    given: Any = ensembles
-    if not isinstance(given, Iterable) or not all(isinstance(each, Ensemble) for each in given):  # pyright: ignore[reportUnknownVariableType]
+def _list_ensembles(ensembles: Iterable[Ensemble]) -> tuple[Ensemble, ...]:
+    """The ensembles; one alone, or functions, are slips that are told."""
+    is_listed = isinstance(ensembles, Iterable)  # pyright: ignore[reportUnnecessaryIsInstance]
+    listed = tuple(ensembles) if is_listed else ()
+    if not is_listed or not all(isinstance(each, Ensemble) for each in listed):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ConfigurationFailure(
             "The tools of a conversation are a list of ensembles, and this is none.",
             remedy="Give ensembles=[…]; functions become one by"
             ' converser.create_local_ensemble("name", [function]).',
         )
+    return listed
 
 
 def access_model(
