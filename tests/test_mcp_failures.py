@@ -21,6 +21,8 @@ from mcp import MCPError
 from mcp.server import Server
 
 import converser
+from tests.faults.overhttp.sound import Sound
+from tests.faults.overhttp.wire import HttpServer, Line, Request
 from tests.places import LIMIT, Marked, walk_causes
 from tests.servers import processes
 
@@ -560,3 +562,25 @@ async def test_no_failure_is_its_own_cause_and_none_is_a_group(web: Web) -> None
         assert failure.__cause__ is not failure
         assert isinstance(failure.cause, Exception)
         assert not hasattr(failure.cause, "exceptions")
+
+
+class Scatterbrained(Sound):
+    """Forgets a session as soon as a tool is called, as replicas do that do not share theirs."""
+
+    calls = 0
+
+    async def trouble(self, request: Request, line: Line) -> None:
+        self.calls += 1
+        await line.respond(404)
+
+
+async def test_a_call_that_no_session_lasts_for_was_surely_not_executed() -> None:
+    behaviour = Scatterbrained()
+    with HttpServer(behaviour).running() as server, anyio.fail_after(LIMIT):
+        client = converser.HttpMCPClient(f"{server.origin}/mcp", reconnect_attempts=2)
+        async with await converser.discover_mcp_tools(client, "h") as ensemble:
+            with pytest.raises(converser.ToolExecutionFailure, match="forgotten") as caught:
+                await ensemble.access_invoker("trouble")()
+    assert behaviour.calls > 1
+    assert caught.value.outcome is converser.Outcome.TOOL_ERROR
+    assert "by hand" not in str(caught.value)

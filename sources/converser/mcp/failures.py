@@ -29,6 +29,7 @@ UNSENT = f"converser/unsent/{secrets.token_hex(8)}"
 FAULT_KEY = f"converser/fault/{secrets.token_hex(8)}"
 """Where the HTTP guard puts what it knows of a fault, in an error's data; no server can guess it."""
 
+_LATER = "Try again later, or look at its log."
 _CONNECTION_CLOSED = -32000
 _BROKEN_STREAM = "sse stream "
 _REQUEST_TIMEOUT = -32001
@@ -282,14 +283,18 @@ def _report_broken(
 
 
 def report_lost(site: Site, cause: BaseException | None = None) -> MCPConnectionFailure:
-    """A connection that ended while a request was under way: nobody knows what became of it."""
-    if site.stage != "call":
-        is_forgotten = bool(_get_fault(cause).get("lost"))
-        happened = "has forgotten the session" if is_forgotten else "closed the connection"
-        by_hand = "Start it by hand to see why."
+    """A connection that ended while a request was under way: nobody knows what became of it, unless it was refused."""
+    if _get_fault(cause).get("lost"):
         return MCPConnectionFailure(
-            f"{site.describe()} {happened}.{site.epilogue}",
-            remedy=by_hand if site.transport == "stdio" else "Try again later, or look at its log.",
+            f"{site.describe()} has forgotten the session.",
+            remedy=_LATER,
+            cause=cause,
+            **site.at(),
+        )
+    if site.stage != "call":
+        return MCPConnectionFailure(
+            f"{site.describe()} closed the connection.{site.epilogue}",
+            remedy="Start it by hand to see why." if site.transport == "stdio" else _LATER,
             cause=cause,
             **site.at(),
         )
