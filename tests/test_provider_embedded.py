@@ -36,7 +36,9 @@ from converser.providers.constrained import (
     compose_arguments,
     drop_inventions,
     find_borrowed,
+    is_copied,
     list_open_words,
+    quote_request,
     read_object,
     repeats,
     simplify,
@@ -96,6 +98,56 @@ def test_a_long_description_is_cut_between_words():
     assert len(line) < 130
 
 
+def test_a_parameter_is_explained_by_its_own_words_or_by_those_of_the_tool():
+    words = "Finds files by a pattern. Pattern '**/*.txt' looks in all folders. It is quick."
+    properties = {
+        "pattern": {"type": "string"},
+        "most": {"type": "integer", "description": "How many. At least 1."},
+        "quick": True,
+        "path": {},
+    }
+    schema = {"type": "object", "properties": properties, "required": ["pattern"]}
+    tool = Tool(name="find", description=words, arguments_schema=schema)
+    invoker = make_ensemble(tool).access_invoker("find")
+    assert describe_parameters(invoker) == (
+        "Parameters of find: pattern: string (Pattern '**/*.txt' looks in all folders.); "
+        "most?: integer (How many.); quick?: any (It is quick.); path?: any"
+    )
+    assert "'…' looks in all folders" in describe_parameters(invoker, ["**/*.txt"])
+
+
+@pytest.mark.parametrize(
+    ("value", "copied"),
+    [
+        ("America/New_York", True),
+        ("Europe/London", True),
+        ("Europe/Oslo", False),
+        ("zone", False),
+        ("", False),
+        (3, False),
+    ],
+)
+def test_an_example_of_which_the_user_says_nothing_was_copied(value, copied):
+    explanation = "Name of a zone (e.g., 'America/New_York', Europe/London)"
+    assert is_copied(value, explanation, "What time is it in Toronto?") is copied
+    assert not is_copied(value, explanation, "Is it late in London, york?")
+
+
+@pytest.mark.parametrize(
+    ("request_", "meant"),
+    [
+        ('Put it down as "Sell more", please', "Sell more"),
+        ("Repeat word for word: red lorry", "red lorry"),
+        ("What's Anna's number?", "What's Anna's number?"),
+        ('Say "this" or "that".', 'Say "this" or "that".'),
+    ],
+)
+def test_an_argument_that_parrots_the_request_becomes_what_it_quotes(request_, meant):
+    parroted = {"text": request_.replace('"', "'"), "count": 3, "place": "Oslo"}
+    kept = quote_request(parroted, request_)
+    assert kept == {"text": meant.replace('"', "'"), "count": 3, "place": "Oslo"}
+
+
 def test_decoding_is_held_to_the_parameters_of_a_tool():
     arguments = compose_arguments(get_weather())
     assert arguments["properties"]["city"] == {"type": "string"}
@@ -120,10 +172,15 @@ def test_where_the_model_wavers_the_words_of_the_request_decide():
         for name, words in (("look", "Shows the sky"), ("list_files", "Lists every file there is"))
     ]
     guide = Guide(make_ensemble(*tools).invokers)
+
+    def prefer(request, ranks):
+        scores = guide.score(request, ranks)
+        return max(scores, key=scores.get)
+
     ranks = {"look": -0.6, "list_files": -0.8, "answer": -5.0}
-    assert guide.prefer("And above us?", ranks) == "look"
-    assert guide.prefer("And notes/a.txt?", ranks) == "list_files"
-    assert guide.prefer("Say 'files'", {"look": -0.1, "list_files": -9.0}) == "look"
+    assert prefer("And above us?", ranks) == "look"
+    assert prefer("And notes/a.txt?", ranks) == "list_files"
+    assert prefer("Say 'files'", {"look": -0.1, "list_files": -9.0}) == "look"
 
 
 def test_a_part_of_a_request_is_what_the_model_is_asked_about():
@@ -240,6 +297,16 @@ def test_optional_arguments_that_nobody_spoke_of_are_dropped(given, kept):
     assert drop_inventions(given, get_weather(), words) == kept
 
 
+def test_a_choice_that_is_not_the_default_is_kept_though_the_user_has_other_words_for_it():
+    order = {"type": "string", "enum": ["name", "size"], "default": "name"}
+    schema = {"type": "object", "properties": {"order": order}}
+    invoker = make_ensemble(Tool(name="list", arguments_schema=schema)).access_invoker("list")
+    words = "The biggest first, please"
+    assert drop_inventions({"order": "size"}, invoker, words) == {"order": "size"}
+    assert drop_inventions({"order": "name"}, invoker, words) == {}
+    assert drop_inventions({"order": "age"}, invoker, words) == {}
+
+
 @given(arguments=st.dictionaries(st.sampled_from(["city", "unit", "days", "x"]), st.text()))
 def test_dropping_adds_nothing_and_spares_what_is_required(arguments):
     kept = drop_inventions(arguments, get_weather(), "in Oslo")
@@ -342,18 +409,20 @@ def will_choose(service, name, task=' tell the "weather"'):
     will_weigh(service, {name[:4]: -0.2, "??": -2.0, "": -3.0})
 
 
-def will_weigh(service, weights):
-    """Finds these pieces of text likely to come next."""
+def will_weigh(service, weights, *, of_text=False):
+    """Finds these pieces likely to come next, in a conversation or a text."""
     pieces = [
         {"token": token, "logprob": logprob, "bytes": None} for token, logprob in weights.items()
     ]
+    words = pieces[0]["token"]
+    message = {"role": "assistant", "content": words}
     service.will_answer(
         {
             "choices": [
                 {
                     "index": 0,
                     "finish_reason": "length",
-                    "message": {"role": "assistant", "content": pieces[0]["token"]},
+                    **({"text": words} if of_text else {"message": message}),
                     "logprobs": {"content": [{**pieces[0], "top_logprobs": pieces}]},
                 }
             ],
@@ -394,12 +463,50 @@ async def test_a_tool_that_is_good_for_both_readings_of_a_request_is_taken(libra
     will_go_on(service, "see the sky")
     will_go_on(service, "tell the weather")
     will_weigh(service, {"look": -0.6, "weat": -0.8, "answ": -9.0})
-    will_weigh(service, {"look": -6.0, "weat": -0.1, "answ": -9.0})
+    will_weigh(service, {"look": -12.0, "weat": -0.1, "answ": -9.0})
     will_say(service, {"city": "Oslo"}, "It rains.")
     tools = [Tool(name=name, arguments_schema=SCHEMA) for name in ("look", "weather")]
     async with access_model("embedded", path=file) as model:
         reply = await converse(model, ensembles=[make_ensemble(*tools)])
     assert reply[1].name == "weather"
+
+
+async def test_where_the_first_look_leaves_doubt_the_best_tools_are_looked_at_again(library, file):
+    service = library.service
+    will_go_on(service, "see the sky")
+    will_go_on(service, "see the sky")
+    will_weigh(service, {"look": -0.6, "weat": -0.8, "answ": -9.0})
+    will_weigh(service, {"look": -3.0, "weat": -0.1}, of_text=True)
+    will_say(service, {"city": "Oslo"}, "It rains.")
+    words = "Tells. Of rain, too."
+    tools = [
+        Tool(name=name, description=words, arguments_schema=SCHEMA) for name in ("look", "weather")
+    ]
+    async with access_model("embedded", path=file) as model:
+        reply = await model.converse([user('Is it\n"wet"?')], ensembles=[make_ensemble(*tools)])
+    assert reply[1].name == "weather"
+    assert service.bodies[3]["prompt"].endswith(
+        "explain\n- look(city, unit?, days?): Tells. Of rain, too.\n"
+        "- weather(city, unit?, days?): Tells. Of rain, too.\n"
+        """\nRequest: "Is it 'wet'?"\nTool: \""""
+    )
+
+
+async def test_an_example_is_not_taken_for_what_the_user_said(library, file):
+    service = library.service
+    will_choose(service, "weather")
+    will_say(service, {"city": "Paris", "days": 3}, {"city": "Rome", "days": 4}, "It rains.")
+    city = {"type": "string", "description": "A city (e.g. 'Paris')"}
+    properties = {**SCHEMA["properties"], "city": city}
+    tool = Tool(name="weather", arguments_schema={**SCHEMA, "properties": properties})
+    async with access_model("embedded", path=file) as model:
+        reply = await model.converse(
+            [user("Is it wet in Roma for 3 days?")], ensembles=[make_ensemble(tool)]
+        )
+    assert reply[1].arguments == {"city": "Rome", "days": 3}
+    told = [body["messages"][-1]["content"] for body in service.bodies[3:5]]
+    assert "A city (e.g. 'Paris')" in told[0]
+    assert "A city (e.g. '…')" in told[1]
 
 
 async def test_the_parts_of_a_request_are_served_one_after_the_other(library, file):
@@ -423,12 +530,17 @@ async def test_the_parts_of_a_request_are_served_one_after_the_other(library, fi
     ]
 
 
-@pytest.mark.parametrize("city", ["Oslo", "Rome"])
-async def test_what_a_note_says_is_weighed_against_the_words_of_the_request(library, file, city):
+@pytest.mark.parametrize(
+    ("weights", "city"),
+    [({"Oslo": -0.1}, "Oslo"), ({"Oslo": -2.0, "Rome": -0.5}, "Oslo"), ({"Rome": -0.1}, "Rome")],
+)
+async def test_what_a_note_says_is_weighed_against_the_words_of_the_request(
+    library, file, weights, city
+):
     service = library.service
     will_choose(service, "weather")
     will_say(service, {"city": "Oslo"})
-    will_weigh(service, {"Oslo": -1.0, city: -0.5})
+    will_weigh(service, weights)
     will_say(service, "It rains.")
     history = [supervisor("The user lives in Oslo."), user("Weather in Rome?")]
     async with access_model("embedded", path=file) as model:

@@ -131,23 +131,24 @@ class ChatClient:
         return answer.choices[0].text, _sum_up(answer.usage)
 
     async def weigh(
-        self, model: str, messages: Sequence[Mapping[str, Any]], beginning: str, most: int
+        self, model: str, before: Sequence[Mapping[str, Any]] | str, beginning: str, most: int
     ) -> tuple[dict[str, float], Usage]:
-        """The likely next pieces of an answer that begins so, with the logarithms of their probabilities."""
+        """The likely next pieces of an answer, or of a text, with the logarithms of their probabilities."""
+        options: dict[str, Any] = {"model": model, "max_tokens": 1, "temperature": 0}
         try:
             client = await self._clients.get()
-            answer = await client.chat.completions.create(
-                model=model,
-                messages=[*messages, {"role": "assistant", "content": beginning}],
-                max_tokens=1,
-                temperature=0,
-                logprobs=True,
-                top_logprobs=most,
-            )
+            if isinstance(before, str):
+                answer = await client.completions.create(
+                    prompt=before + beginning, logprobs=most, **options
+                )
+            else:
+                begun = {"role": "assistant", "content": beginning}
+                answer = await client.chat.completions.create(
+                    messages=[*before, begun], logprobs=True, top_logprobs=most, **options
+                )
         except Exception as failure:
             await self._service.fail(failure, model, self._list_models, begun=False)
-        tokens = answer.choices[0].logprobs.content[0].top_logprobs
-        return {each.token: each.logprob for each in tokens}, _sum_up(answer.usage)
+        return _read_weights(answer.choices[0].logprobs), _sum_up(answer.usage)
 
     def _nativize_controls(self, controls: Controls) -> dict[str, Any]:
         tokens_key = "max_tokens" if self.is_compatible else "max_completion_tokens"
@@ -271,6 +272,12 @@ def _sum_up(usage: Any) -> Usage:
         tokens_out=usage.completion_tokens or 0,
         tokens_cached=(details.cached_tokens or 0) if details else 0,
     )
+
+
+def _read_weights(logprobs: Any) -> dict[str, float]:
+    """The weights of the first piece; llama.cpp has one form for texts and for conversations."""
+    content = logprobs.model_dump()["content"]
+    return {each["token"]: each["logprob"] for each in content[0]["top_logprobs"]}
 
 
 def _read_text(content: Any) -> str:

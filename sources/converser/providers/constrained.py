@@ -12,8 +12,11 @@ from typing import Any, cast
 from ..canisters import Canister, InvocationCanister, UserCanister
 from ..immutables import EMPTY
 from ..invokers import Invoker
+from ..searches import split_words
 
 _PATHS_AND_WORDS = re.compile(r"\w(?:[\w./~-]*\w)?")
+_EXAMPLES = re.compile(r"\b(e\.g\.|for example|for instance|such as|like)[\s,:].*", re.IGNORECASE)
+_QUOTED = re.compile(r"(?<!\w)(?:\"[^\"]+\"|'[^']+'(?!\w))")
 _COUNTS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _NUMERALS = {word: str(number) for number, word in enumerate((*_COUNTS, "eleven", "twelve"), 1)}
 _KEPT = ("type", "enum", "const", "required", "items", "anyOf", "oneOf", "properties")
@@ -67,11 +70,34 @@ def drop_inventions(arguments: Mapping[str, Any], invoker: Invoker, words: str) 
     Small models fill in every parameter that they see, with zeros and with dates out of nowhere.
     """
     required = invoker.arguments_schema.get("required", ())
+    properties = get_properties(invoker)
     return {
         name: value
         for name, value in arguments.items()
-        if name in required or _has_ground(value, words)
+        if name in required or _has_ground(value, words) or _is_choice(value, properties.get(name))
     }
+
+
+def _is_choice(value: Any, detail: Any) -> bool:
+    """Whether a value was picked out of a few in place of the one that is there anyway."""
+    facts = cast("Mapping[str, Any]", detail if isinstance(detail, Mapping) else EMPTY)
+    return "default" in facts and value != facts["default"] and value in facts.get("enum", ())
+
+
+def quote_request(arguments: Mapping[str, Any], request: str) -> dict[str, Any]:
+    """The arguments, where one that parrots the whole request becomes what the request quotes, or ends with."""
+    quoted = _QUOTED.findall(request) or request.split(": ")[1:]
+    if len(quoted) != 1:
+        return dict(arguments)
+    meant = quoted[0].strip("\"'")
+    return {
+        name: meant if _flatten(value) == _flatten(request) else value
+        for name, value in arguments.items()
+    }
+
+
+def _flatten(value: Any) -> str:
+    return re.sub(r"[\W_]+", " ", value).strip() if isinstance(value, str) else ""
 
 
 def _has_ground(value: Any, words: str) -> bool:
@@ -90,6 +116,15 @@ def find_borrowed(arguments: Mapping[str, Any], request: str, notes: str) -> lis
         for name, value in arguments.items()
         if isinstance(value, str) and value and not _says(request, value) and _says(notes, value)
     ]
+
+
+def is_copied(value: Any, explanation: str, words: str) -> bool:
+    """Whether a value is an example out of an explanation, of which nothing in the user's words speaks."""
+    if not isinstance(value, str) or not value or set(split_words(value)) & set(split_words(words)):
+        return False
+    quoted = re.search(rf"['\"`]{re.escape(value)}['\"`]", explanation)
+    examples = _EXAMPLES.search(explanation)
+    return quoted is not None or (examples is not None and value in examples[0])
 
 
 def may_be_any_text(detail: Any) -> bool:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
@@ -26,13 +27,21 @@ from .constrained import (
     drop_inventions,
     find_borrowed,
     get_properties,
+    is_copied,
     list_open_words,
     loosen,
     may_be_any_text,
+    quote_request,
     read_object,
     repeats,
 )
-from .guidance import Guide, count_served, read_question
+from .guidance import (
+    Guide,
+    count_served,
+    explain_parameter,
+    present_tool,
+    read_question,
+)
 from .llama import LlamaServer
 from .openai import Message, compose_turn, nativize_canister
 from .planning import (
@@ -45,6 +54,7 @@ from .planning import (
     write_parts,
     write_task,
 )
+from .shortlisting import is_in_doubt, list_best, write_shortlist
 from .weighing import average, rank_names
 from .weights import Confirm, Report, Weights
 
@@ -52,6 +62,7 @@ RESULT_TOKENS = 1500
 _MODEL = "embedded"
 _PIECES_MAX = 100
 _RANKS_MAX = 8
+_CONVINCING = 2.2
 _FORM = "Answer with one JSON object that fits this JSON Schema: "
 _PLAIN = "You are a helpful assistant. Answer briefly."
 
@@ -196,11 +207,22 @@ class _Turn:
             await self._rank(messages, guide.begin_choice(task), names)
             for task in await self._name_task(request)
         ]
-        name = guide.prefer(request, average(rankings))
+        name = await self._choose(request, average(rankings))
         if name == guide.answer:
             return None
-        longer = guide.write_choice(messages, name, self._canisters, part)
-        return await self._call(longer, name, request)
+        return await self._call(messages, name, request, part)
+
+    async def _choose(self, request: str, ranks: Mapping[str, float]) -> str:
+        """The best name, after a second look at the few best where the first leaves doubt."""
+        guide = self._guide
+        scores = guide.score(request, ranks)
+        if is_in_doubt(scores):
+            best = list_best(scores, guide.answer)
+            lines = [present_tool(guide.invokers[name]) for name in best]
+            text = write_shortlist(request, lines, guide.answer)
+            again = await self._rank(text, "", (guide.answer, *best))
+            scores = guide.score(request, average((ranks, again)))
+        return max(scores, key=lambda name: scores[name])
 
     async def _name_task(self, request: str) -> list[str]:
         """What kind of task the model takes a request for, with and without a word on its tools: both err at times."""
@@ -211,14 +233,12 @@ class _Turn:
         return list(dict.fromkeys(tasks))
 
     async def _rank(
-        self, messages: Sequence[Message], beginning: str, names: Iterable[str]
+        self, before: Sequence[Message] | str, beginning: str, names: Iterable[str]
     ) -> dict[str, float]:
-        """How likely the model goes on with each of some names."""
+        """How likely the model goes on with each of some names, in a conversation or in a text."""
 
         async def weigh(path: str) -> Mapping[str, float]:
-            pieces, usage = await self._client.weigh(
-                _MODEL, messages, beginning + path, _PIECES_MAX
-            )
+            pieces, usage = await self._client.weigh(_MODEL, before, beginning + path, _PIECES_MAX)
             self.usage = self.usage + usage
             return pieces
 
@@ -241,19 +261,20 @@ class _Turn:
         return self._ask([*before, {**last, "content": content}], schema)
 
     async def _call(
-        self, messages: Sequence[Message], name: str, request: str
+        self, messages: Sequence[Message], name: str, request: str, part: str
     ) -> ChatCompleted | None:
         """The call of a tool, or None where the model has made that call already."""
         invoker = self._guide.invokers[name]
-        schema = compose_arguments(invoker)
-        if schema is None:
-            completed = _NOTHING
-            arguments: Mapping[str, Any] | str = EMPTY
-        else:
-            completed = await self._write(messages, schema)
+        completed = _NOTHING
+        arguments: Mapping[str, Any] | str = EMPTY
+        if compose_arguments(invoker) is not None:
+            completed = await self._write(messages, invoker, part)
             written = read_object(completed.text)
             if written is not None:
-                written = await self._reconsider(messages, written, request, invoker)
+                written = quote_request(written, request)
+                written = await self._rewrite(messages, written, invoker, part)
+                longer = self._guide.write_choice(messages, name, self._canisters, part)
+                written = await self._reconsider(longer, written, request, invoker)
             arguments = completed.text if written is None else written
         if isinstance(arguments, Mapping):
             arguments = drop_inventions(arguments, invoker, self._list_words())
@@ -261,6 +282,23 @@ class _Turn:
                 return None
         call = Call(name=name, arguments=arguments)
         return replace(completed, text="", calls=(call,), stop_reason="tool-use")
+
+    async def _rewrite(
+        self, messages: Sequence[Message], arguments: dict[str, Any], invoker: Invoker, part: str
+    ) -> dict[str, Any]:
+        """The arguments, where what was copied from an example is written once more without that example."""
+        words = self._list_words()
+        copied = {
+            name: value
+            for name, value in arguments.items()
+            if name in get_properties(invoker)
+            and is_copied(value, explain_parameter(invoker, name), words)
+        }
+        if not copied:
+            return arguments
+        completed = await self._write(messages, invoker, part, hidden=copied.values())
+        again = read_object(completed.text) or {}
+        return {**arguments, **{name: again[name] for name in copied if name in again}}
 
     async def _reconsider(
         self,
@@ -281,15 +319,24 @@ class _Turn:
             words = list_open_words(request, "\n".join((notes, *others)))
             beginning = begin_value(arguments, name)
             ranks = await self._rank(messages, beginning, (arguments[name], *words))
-            arguments = {**arguments, name: max(ranks, key=lambda word: ranks[word])}
+            best = max(ranks, key=lambda word: ranks[word])
+            if ranks[best] - ranks.get(arguments[name], -math.inf) > _CONVINCING:
+                arguments = {**arguments, name: best}
         return arguments
 
     def _list_words(self) -> str:
         return "\n".join(each.text for each in self._canisters if isinstance(each, UserCanister))
 
-    async def _write(self, messages: Sequence[Message], schema: Mapping[str, Any]) -> ChatCompleted:
-        """What the model writes under a schema."""
-        async with aclosing(self._ask(messages, schema)) as items:
+    async def _write(
+        self,
+        messages: Sequence[Message],
+        invoker: Invoker,
+        part: str,
+        hidden: Iterable[str] = (),
+    ) -> ChatCompleted:
+        """What the model writes as the arguments of a tool."""
+        longer = self._guide.write_choice(messages, invoker.name, self._canisters, part, hidden)
+        async with aclosing(self._ask(longer, compose_arguments(invoker))) as items:
             async for item in items:
                 if isinstance(item, ChatCompleted):
                     return item

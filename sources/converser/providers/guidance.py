@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, cast
 
 from ..canisters import (
@@ -37,12 +38,13 @@ from .translations import Message
 TOOLS_MAX = 40
 """Tools that the model is shown; of more, those that the search finds for the user's words."""
 _LINE_MAX = 110
+_WORDS_MAX = 260
 _NAMES_MAX = 6
 _WORDS_WEIGHT = 0.2
 _FILES = re.compile(r"'[^']*'|\"[^\"]*\"|[\w.~-]*/[\w./-]+|\b[\w-]+\.[a-z]{1,4}\b")
 """Names of files, and what is quoted: of their words only that there is a file matters."""
 _ANSWER = "answer"
-_SENTENCE = re.compile(r".+?[.!?](?=\s|$)")
+_SENTENCE = re.compile(r".+?(?<!e\.g)(?<!i\.e)[.!?](?=\s|$)")
 
 _INSTRUCTIONS = """\
 You help the user with tools. Reply {"task": "WHAT TO DO", "tool": "NAME"}: say in a few words what has to be done, \
@@ -132,10 +134,10 @@ class Guide:
         """How the model's choice begins, which goes on with the name of a tool."""
         return f'{{"task": "{task}", "tool": "'
 
-    def prefer(self, request: str, ranks: Mapping[str, float]) -> str:
-        """The best name, as the model ranks them and by the words that a tool shares with the request."""
-        scores = score_tools([self._index], _FILES.sub(" file ", request))
-        return max(ranks, key=lambda name: ranks[name] + _WORDS_WEIGHT * scores.get(name, 0.0))
+    def score(self, request: str, ranks: Mapping[str, float]) -> dict[str, float]:
+        """How good each name is, as the model ranks them and by the words that a tool shares with the request."""
+        words = score_tools([self._index], _FILES.sub(" file ", request))
+        return {name: rank + _WORDS_WEIGHT * words.get(name, 0.0) for name, rank in ranks.items()}
 
     def _narrate(self, canister: Canister, state: _State) -> Iterator[tuple[str, str]]:
         match canister:
@@ -158,7 +160,9 @@ class Guide:
                 text = "\n".join(describe_content(part) for part in canister.contents)
                 yield "user", f"{label}: {text}"
 
-    def _choose(self, name: str, state: _State) -> Iterator[tuple[str, str]]:
+    def _choose(
+        self, name: str, state: _State, hidden: Iterable[str] = ()
+    ) -> Iterator[tuple[str, str]]:
         """The model's choice, and what it is told then; the question again, since it may be far away."""
         yield "assistant", json.dumps({"tool": name}, ensure_ascii=False)
         if name == self.answer and state.has_failed:
@@ -169,11 +173,16 @@ class Guide:
             yield "user", f"Answer the user, who said: {state.question}"
         else:
             invoker = self.invokers.get(name)
-            parameters = f"{describe_parameters(invoker)}\n" if invoker else ""
+            parameters = f"{describe_parameters(invoker, hidden)}\n" if invoker else ""
             yield "user", f"{parameters}Arguments for: {state.question}"
 
     def write_choice(
-        self, messages: Sequence[Message], name: str, canisters: Iterable[Canister], part: str = ""
+        self,
+        messages: Sequence[Message],
+        name: str,
+        canisters: Iterable[Canister],
+        part: str = "",
+        hidden: Iterable[str] = (),
     ) -> list[Message]:
         """The conversation at the point after the choice, where arguments or an answer come."""
         state = _State()
@@ -181,7 +190,7 @@ class Guide:
             state.absorb(canister)
         state.question = part or state.question
         longer = [dict(message) for message in messages]
-        for role, text in self._choose(name, state):
+        for role, text in self._choose(name, state, hidden):
             _say(longer, role, text)
         return longer
 
@@ -206,28 +215,53 @@ class _State:
 
 def summarize_tool(invoker: Invoker) -> str:
     """A line for a list to choose from: the name, what can be given, and the first words of the description."""
-    line = _shorten(_take_sentence(invoker.description), _LINE_MAX)
+    return _introduce(invoker, _shorten(_take_sentence(invoker.description), _LINE_MAX))
+
+
+def present_tool(invoker: Invoker) -> str:
+    """A line for a short list: with all that is said of the tool, within reason."""
+    return _introduce(invoker, _shorten(" ".join(invoker.description.split()), _WORDS_MAX))
+
+
+def _introduce(invoker: Invoker, words: str) -> str:
     required = invoker.arguments_schema.get("required", ())
     names = [name if name in required else f"{name}?" for name in get_properties(invoker)]
-    return f"- {invoker.name}({', '.join(names[:_NAMES_MAX])}): {line}"
+    return f"- {invoker.name}({', '.join(names[:_NAMES_MAX])}): {words}"
 
 
-def describe_parameters(invoker: Invoker) -> str:
-    """What the arguments of a tool are: names, types, and what is said of them."""
+def describe_parameters(invoker: Invoker, hidden: Iterable[str] = ()) -> str:
+    """What the arguments of a tool are: names, types, and what is said of them, but for some examples."""
     required = invoker.arguments_schema.get("required", ())
     parameters = [
-        _describe_parameter(name, detail, optional=name not in required)
+        f"{name}{'' if name in required else '?'}: {_read_kind(detail)}{_note(invoker, name)}"
         for name, detail in get_properties(invoker).items()
     ]
-    return f"Parameters of {invoker.name}: {'; '.join(parameters) or 'none'}"
+    text = "; ".join(parameters) or "none"
+    for example in hidden:
+        text = text.replace(example, "…")
+    return f"Parameters of {invoker.name}: {text}"
 
 
-def _describe_parameter(name: str, detail: Any, *, optional: bool) -> str:
+def _read_kind(detail: Any) -> str:
     facts = cast("Mapping[str, Any]", detail if isinstance(detail, Mapping) else EMPTY)
-    kind = "|".join(map(str, facts["enum"])) if "enum" in facts else str(facts.get("type", "any"))
-    words = _take_sentence(str(facts.get("description", "")))
-    note = f" ({words})" if words else ""
-    return f"{name}{'?' if optional else ''}: {kind}{note}"
+    return "|".join(map(str, facts["enum"])) if "enum" in facts else str(facts.get("type", "any"))
+
+
+def _note(invoker: Invoker, name: str) -> str:
+    words = explain_parameter(invoker, name)
+    return f" ({words})" if words else ""
+
+
+def explain_parameter(invoker: Invoker, name: str) -> str:
+    """What is said of a parameter: its own first sentence, or else one about it in what is said of the tool."""
+    detail = get_properties(invoker)[name]
+    facts = cast("Mapping[str, Any]", detail if isinstance(detail, Mapping) else EMPTY)
+    if own := _take_sentence(str(facts.get("description", ""))):
+        return own
+    told = " ".join(invoker.description.split())
+    sentences = (found[0].strip() for found in _SENTENCE.finditer(told))
+    about = re.compile(rf"\b{re.escape(name)}\b", re.IGNORECASE)
+    return next((each for each in islice(sentences, 1, None) if about.search(each)), "")
 
 
 def _shorten(text: str, most: int) -> str:
