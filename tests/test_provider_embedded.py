@@ -475,8 +475,8 @@ async def test_where_the_first_look_leaves_doubt_the_best_tools_are_looked_at_ag
     service = library.service
     will_go_on(service, "see the sky")
     will_go_on(service, "see the sky")
-    will_weigh(service, {"look": -0.6, "weat": -0.8, "answ": -9.0})
-    will_weigh(service, {"look": -3.0, "weat": -0.1}, of_text=True)
+    will_weigh(service, {"look": -0.8, "weat": -0.6, "answ": -9.0})
+    will_weigh(service, {"look": -0.1, "weat": -3.0}, of_text=True)
     will_say(service, {"city": "Oslo"}, "It rains.")
     words = "Tells. Of rain, too."
     tools = [
@@ -484,7 +484,7 @@ async def test_where_the_first_look_leaves_doubt_the_best_tools_are_looked_at_ag
     ]
     async with access_model("embedded", path=file) as model:
         reply = await model.converse([user('Is it\n"wet"?')], ensembles=[make_ensemble(*tools)])
-    assert reply[1].name == "weather"
+    assert reply[1].name == "look"
     assert service.bodies[3]["prompt"].endswith(
         "explain\n- look(city, unit?, days?): Tells. Of rain, too.\n"
         "- weather(city, unit?, days?): Tells. Of rain, too.\n"

@@ -217,7 +217,8 @@ class _Turn:
         guide = self._guide
         scores = guide.score(request, ranks)
         if is_in_doubt(scores):
-            best = list_best(scores, guide.answer)
+            likely = list_best(scores, guide.answer)
+            best = [name for name in guide.invokers if name in likely]
             lines = [present_tool(guide.invokers[name]) for name in best]
             text = write_shortlist(request, lines, guide.answer)
             again = await self._rank(text, "", (guide.answer, *best))
