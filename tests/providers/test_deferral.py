@@ -6,6 +6,7 @@ The shapes are those that the official clients of the services send and get; see
 
 from __future__ import annotations
 
+import anyio
 import pytest
 
 from converser.canisters import ResultCanister, user
@@ -202,6 +203,21 @@ async def test_where_the_service_refuses_the_tools_are_appended_as_elsewhere(wir
     start = ["feed_gecko", SEARCH]
     assert names == [start, [*start, "feed_camel"], [*start, "feed_camel"]]
     assert all(wire.told(body) == [] for body in service.bodies)
+
+
+async def test_a_refusal_that_many_meet_at_once_is_taken_in_by_each():
+    (zoo, _), wire, replies = make_zoo(), DeferringResponses(), []
+
+    async def ask(model):
+        replies.append(await converse(model, ensembles=[zoo], limits=LIMITS))
+
+    with Stage(wire, wire.model) as service:
+        flaw = lambda body: "tool_search" in [tool["type"] for tool in body["tools"]]  # noqa: E731
+        service.will_refuse(flaw, 400, "no such tool", "Done.")
+        async with wire.access(service, wire.model) as model, anyio.create_task_group() as tasks:
+            for _ in range(6):
+                tasks.start_soon(ask, model)
+    assert [reply.text for reply in replies] == ["Done."] * 6
 
 
 async def test_a_refusal_for_another_reason_does_not_end_deferral(wire, service):

@@ -85,12 +85,13 @@ class ResponsesProvider(StreamingProvider[ResponsesConversation]):
         }
         return {key: value for key, value in native.items() if value is not None}
 
-    def _concede(self, failure: Exception, request: TurnRequest, native: dict[str, Any]) -> None:
+    def _concede(self, failure: Exception, request: TurnRequest, *, deferral: bool) -> None:
         """Models that do not reason have nothing encrypted, and refuse to be asked for it."""
-        if "include" in native and _NOTHING_ENCRYPTED in str(failure):
+        is_first = self._reasons or request.conceded is None
+        if is_first and _NOTHING_ENCRYPTED in str(failure):
             self._reasons = False
             raise Concession from failure
-        super()._concede(failure, request, native)
+        super()._concede(failure, request, deferral=deferral)
 
     def _compose_tools(self, request: TurnRequest) -> list[Message]:
         """The tools; where the service loads some later, without those, and our search as its own."""

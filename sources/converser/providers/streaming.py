@@ -54,8 +54,11 @@ class Concessions:
         """Whether answers may be left to the service to hold to this schema."""
         return schema not in self._refused
 
-    def concede(self, status: int | None, request: TurnRequest) -> None:
-        """Raises `Concession` where something can be given up after a refusal with this status."""
+    def concede(self, status: int | None, request: TurnRequest, *, deferral: bool = False) -> None:
+        """Raises `Concession` where something can be given up after a refusal with this status.
+
+        `deferral` tells whether this request asked for it: another one may have given it up meanwhile.
+        """
         if (before := request.conceded) is not None and before.take_back is not None:
             if status is not None:
                 before.take_back()
@@ -63,7 +66,7 @@ class Concessions:
         blind = self._may_be_blind and _has_images(request.canisters)
         if status not in _REFUSALS and not (blind and status in _BLIND_REFUSALS):
             return
-        schema, deferral = request.answer_schema, self._deferral and bool(request.search)
+        schema = request.answer_schema
         if schema is None and not deferral and not blind:
             return
         if schema is not None:
@@ -156,6 +159,7 @@ class StreamingProvider(ABC, Generic[_C]):
     async def stream_turn(self, request: TurnRequest) -> AsyncGenerator[TurnItem, None]:
         """One answer; calls are given only after the service has said why the model stopped."""
         answer = self._expect(request)
+        deferral = self._concessions.deferral and bool(request.search)
         native = self._compose(request)
         stream: Stream | None = None
         heard = False
@@ -168,16 +172,15 @@ class StreamingProvider(ABC, Generic[_C]):
                         yield delta
             completed = answer.complete()
         except Exception as failure:
-            self._concede(failure, request, native)
+            self._concede(failure, request, deferral=deferral)
             await self._fail(failure, begun=stream is not None)
         if completed is None:
             self._service.break_off(heard=heard)
         yield completed
 
-    def _concede(self, failure: Exception, request: TurnRequest, native: dict[str, Any]) -> None:
+    def _concede(self, failure: Exception, request: TurnRequest, *, deferral: bool) -> None:
         """Raises `Concession` where the service refused what it can do without."""
-        del native
-        self._concessions.concede(self._read_status(failure), request)
+        self._concessions.concede(self._read_status(failure), request, deferral=deferral)
 
     @abstractmethod
     def _compose(self, request: TurnRequest) -> dict[str, Any]:
