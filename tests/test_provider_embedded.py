@@ -38,12 +38,14 @@ from converser.providers.constrained import (
     find_borrowed,
     is_copied,
     list_open_words,
+    move_numbers,
     quote_request,
     read_object,
     repeats,
     simplify,
 )
-from converser.providers.guidance import TOOLS_MAX, Guide, describe_parameters, summarize_tool
+from converser.providers.guidance import TOOLS_MAX, Guide
+from converser.providers.introductions import describe_parameters, summarize_tool
 from tests.chat_service import STALLING, Service, chunk
 from tests.conversations import converse
 
@@ -532,7 +534,7 @@ async def test_the_parts_of_a_request_are_served_one_after_the_other(library, fi
 
 @pytest.mark.parametrize(
     ("weights", "city"),
-    [({"Oslo": -0.1}, "Oslo"), ({"Oslo": -2.0, "Rome": -0.5}, "Oslo"), ({"Rome": -0.1}, "Rome")],
+    [({"Oslo": -0.5, "Rome": -2.0}, "Oslo"), ({"Oslo": -2.0, "Rome": -0.5}, "Rome")],
 )
 async def test_what_a_note_says_is_weighed_against_the_words_of_the_request(
     library, file, weights, city
@@ -561,16 +563,44 @@ async def test_a_value_out_of_a_few_is_kept_though_a_note_says_it(library, file)
 @pytest.mark.parametrize(
     ("request_", "borrowed"),
     [
-        ("What is here?", ["path", "repo"]),
-        ("What is in /srv?", ["repo"]),
-        ("What is in '/srv'", ["repo"]),
-        ("What is in /srv/x?", ["path", "repo"]),
+        ("What is here?", ["path", "place"]),
+        ("What is in /srv?", ["place"]),
+        ("What is in '/srv'", ["place"]),
+        ("What is in /srv/x?", ["path", "place"]),
     ],
 )
 def test_a_value_is_borrowed_from_a_note_where_the_request_does_not_say_it(request_, borrowed):
-    arguments = {"path": "/srv", "repo": ".", "name": "x", "count": 3, "text": ""}
+    arguments = {"path": "/srv", "place": ".", "name": "x", "count": 3, "text": ""}
     notes = "The repository is '.', and files are in /srv."
     assert find_borrowed(arguments, request_, notes) == borrowed
+
+
+def test_what_a_note_says_of_a_parameter_by_name_is_trusted():
+    arguments = {"repo_path": "/srv", "path": "/srv"}
+    notes = "Be brief. The repository is '/srv'. Write paths as the user does."
+    assert find_borrowed(arguments, "What is here?", notes) == ["path"]
+
+
+@pytest.mark.parametrize(
+    ("request_", "given", "kept"),
+    [
+        ("The first 3 lines, please", {"tail": 3}, {"head": 3}),
+        ("The last 3 lines, please", {"tail": 3}, {"tail": 3}),
+        ("3 lines, please", {"tail": 3}, {"tail": 3}),
+        ("First and last 3 lines", {"tail": 3, "head": 3}, {"tail": 3, "head": 3}),
+        ("The first 3 lines", {"path": "a", "most": 3}, {"path": "a", "most": 3}),
+    ],
+)
+def test_a_number_goes_to_the_parameter_that_has_the_words_of_the_user(request_, given, kept):
+    properties = {
+        "path": {"type": "string", "description": "The first file"},
+        "tail": {"type": "integer", "description": "How many of the last lines"},
+        "head": {"type": "integer", "description": "How many of the first lines"},
+        "most": {"type": "integer", "description": "First"},
+    }
+    schema = {"type": "object", "properties": properties, "required": ["path", "most"]}
+    invoker = make_ensemble(Tool(name="read", arguments_schema=schema)).access_invoker("read")
+    assert move_numbers(given, invoker, request_) == kept
 
 
 def test_words_that_a_note_or_another_argument_explains_are_no_values():

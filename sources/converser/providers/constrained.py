@@ -13,9 +13,12 @@ from ..canisters import Canister, InvocationCanister, UserCanister
 from ..immutables import EMPTY
 from ..invokers import Invoker
 from ..searches import split_words
+from .introductions import explain_parameter, get_properties
 
 _PATHS_AND_WORDS = re.compile(r"\w(?:[\w./~-]*\w)?")
 _EXAMPLES = re.compile(r"\b(e\.g\.|for example|for instance|such as|like)[\s,:].*", re.IGNORECASE)
+_PART_MIN = 4
+_SENTENCES = re.compile(r"(?<=[.!?])\s+")
 _QUOTED = re.compile(r"(?<!\w)(?:\"[^\"]+\"|'[^']+'(?!\w))")
 _COUNTS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _NUMERALS = {word: str(number) for number, word in enumerate((*_COUNTS, "eleven", "twelve"), 1)}
@@ -110,12 +113,47 @@ def _has_ground(value: Any, words: str) -> bool:
 
 
 def find_borrowed(arguments: Mapping[str, Any], request: str, notes: str) -> list[str]:
-    """The arguments that stand in the notes of an application, and not in the request."""
+    """The arguments that only a note of the application says, and without the name of the parameter."""
     return [
         name
         for name, value in arguments.items()
-        if isinstance(value, str) and value and not _says(request, value) and _says(notes, value)
+        if isinstance(value, str)
+        and value
+        and not _says(request, value)
+        and any(_says(line, value) and not _names(line, name) for line in _SENTENCES.split(notes))
     ]
+
+
+def _names(sentence: str, parameter: str) -> bool:
+    """Whether a sentence has a word of a parameter's name, such as `repo`, or one that begins so."""
+    parts = tuple(part for part in split_words(parameter) if len(part) >= _PART_MIN)
+    return any(word.startswith(parts) for word in split_words(sentence))
+
+
+def move_numbers(arguments: Mapping[str, Any], invoker: Invoker, words: str) -> dict[str, Any]:
+    """The arguments, with each optional number at the parameter whose explanation has most of the user's words.
+
+    Small models take the first parameter that fits, and read the last lines of a file in place of the first.
+    """
+    said = set(split_words(words))
+    required = invoker.arguments_schema.get("required", ())
+    shared = {
+        name: len(said & set(split_words(explain_parameter(invoker, name))))
+        for name, detail in get_properties(invoker).items()
+        if name not in required and _is_number(detail)
+    }
+    moved = dict(arguments)
+    for name in shared.keys() & arguments.keys():
+        free = [each for each in shared if each == name or each not in moved]
+        best = max(free, key=lambda each: shared[each])
+        if shared[best] > shared[name]:
+            moved[best] = moved.pop(name)
+    return moved
+
+
+def _is_number(detail: Any) -> bool:
+    facts = cast("Mapping[str, Any]", detail if isinstance(detail, Mapping) else EMPTY)
+    return facts.get("type") in {"integer", "number"}
 
 
 def is_copied(value: Any, explanation: str, words: str) -> bool:
@@ -171,9 +209,3 @@ def read_object(text: str) -> dict[str, Any] | None:
         value = json.loads(text)
         return cast("dict[str, Any]", value) if isinstance(value, dict) else None
     return None
-
-
-def get_properties(invoker: Invoker) -> Mapping[str, Any]:
-    """The parameters of a tool, as its schema has them."""
-    properties = invoker.arguments_schema.get("properties")
-    return cast("Mapping[str, Any]", properties) if isinstance(properties, Mapping) else EMPTY

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
@@ -26,22 +25,17 @@ from .constrained import (
     compose_arguments,
     drop_inventions,
     find_borrowed,
-    get_properties,
     is_copied,
     list_open_words,
     loosen,
     may_be_any_text,
+    move_numbers,
     quote_request,
     read_object,
     repeats,
 )
-from .guidance import (
-    Guide,
-    count_served,
-    explain_parameter,
-    present_tool,
-    read_question,
-)
+from .guidance import Guide, count_served, read_question
+from .introductions import explain_parameter, get_properties, present_tool
 from .llama import LlamaServer
 from .openai import Message, compose_turn, nativize_canister
 from .planning import (
@@ -62,7 +56,6 @@ RESULT_TOKENS = 1500
 _MODEL = "embedded"
 _PIECES_MAX = 100
 _RANKS_MAX = 8
-_CONVINCING = 2.2
 _FORM = "Answer with one JSON object that fits this JSON Schema: "
 _PLAIN = "You are a helpful assistant. Answer briefly."
 
@@ -279,6 +272,7 @@ class _Turn:
             arguments = completed.text if written is None else written
         if isinstance(arguments, Mapping):
             arguments = drop_inventions(arguments, invoker, self._list_words())
+            arguments = move_numbers(arguments, invoker, request)
             if repeats(self._canisters, name, arguments):
                 return None
         call = Call(name=name, arguments=arguments)
@@ -320,9 +314,7 @@ class _Turn:
             words = list_open_words(request, "\n".join((notes, *others)))
             beginning = begin_value(arguments, name)
             ranks = await self._rank(messages, beginning, (arguments[name], *words))
-            best = max(ranks, key=lambda word: ranks[word])
-            if ranks[best] - ranks.get(arguments[name], -math.inf) > _CONVINCING:
-                arguments = {**arguments, name: best}
+            arguments = {**arguments, name: max(ranks, key=lambda word: ranks[word])}
         return arguments
 
     def _list_words(self) -> str:

@@ -15,8 +15,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import islice
-from typing import Any, cast
 
 from ..canisters import (
     AssistantCanister,
@@ -27,24 +25,19 @@ from ..canisters import (
     UnknownCanister,
     UserCanister,
 )
-from ..immutables import EMPTY
 from ..invokers import Invoker
 from ..outcomes import Outcome
 from ..searches import ToolIndex, score_tools, search_tools
-from .constrained import get_properties
+from .introductions import describe_parameters, summarize_tool
 from .openai import describe_content, render_result
 from .translations import Message
 
 TOOLS_MAX = 40
 """Tools that the model is shown; of more, those that the search finds for the user's words."""
-_LINE_MAX = 110
-_WORDS_MAX = 260
-_NAMES_MAX = 6
 _WORDS_WEIGHT = 0.2
 _FILES = re.compile(r"'[^']*'|\"[^\"]*\"|[\w.~-]*/[\w./-]+|\b[\w-]+\.[a-z]{1,4}\b")
 """Names of files, and what is quoted: of their words only that there is a file matters."""
 _ANSWER = "answer"
-_SENTENCE = re.compile(r".+?(?<!e\.g)(?<!i\.e)[.!?](?=\s|$)")
 
 _INSTRUCTIONS = """\
 You help the user with tools. Reply {"task": "WHAT TO DO", "tool": "NAME"}: say in a few words what has to be done, \
@@ -211,68 +204,6 @@ class _State:
             self.names[canister.identifier] = canister.name
         elif isinstance(canister, ResultCanister):
             self.has_result, self.has_failed = True, canister.outcome is not Outcome.SUCCESS
-
-
-def summarize_tool(invoker: Invoker) -> str:
-    """A line for a list to choose from: the name, what can be given, and the first words of the description."""
-    return _introduce(invoker, _shorten(_take_sentence(invoker.description), _LINE_MAX))
-
-
-def present_tool(invoker: Invoker) -> str:
-    """A line for a short list: with all that is said of the tool, within reason."""
-    return _introduce(invoker, _shorten(" ".join(invoker.description.split()), _WORDS_MAX))
-
-
-def _introduce(invoker: Invoker, words: str) -> str:
-    required = invoker.arguments_schema.get("required", ())
-    names = [name if name in required else f"{name}?" for name in get_properties(invoker)]
-    return f"- {invoker.name}({', '.join(names[:_NAMES_MAX])}): {words}"
-
-
-def describe_parameters(invoker: Invoker, hidden: Iterable[str] = ()) -> str:
-    """What the arguments of a tool are: names, types, and what is said of them, but for some examples."""
-    required = invoker.arguments_schema.get("required", ())
-    parameters = [
-        f"{name}{'' if name in required else '?'}: {_read_kind(detail)}{_note(invoker, name)}"
-        for name, detail in get_properties(invoker).items()
-    ]
-    text = "; ".join(parameters) or "none"
-    for example in hidden:
-        text = text.replace(example, "…")
-    return f"Parameters of {invoker.name}: {text}"
-
-
-def _read_kind(detail: Any) -> str:
-    facts = cast("Mapping[str, Any]", detail if isinstance(detail, Mapping) else EMPTY)
-    return "|".join(map(str, facts["enum"])) if "enum" in facts else str(facts.get("type", "any"))
-
-
-def _note(invoker: Invoker, name: str) -> str:
-    words = explain_parameter(invoker, name)
-    return f" ({words})" if words else ""
-
-
-def explain_parameter(invoker: Invoker, name: str) -> str:
-    """What is said of a parameter: its own first sentence, or else one about it in what is said of the tool."""
-    detail = get_properties(invoker)[name]
-    facts = cast("Mapping[str, Any]", detail if isinstance(detail, Mapping) else EMPTY)
-    if own := _take_sentence(str(facts.get("description", ""))):
-        return own
-    told = " ".join(invoker.description.split())
-    sentences = (found[0].strip() for found in _SENTENCE.finditer(told))
-    about = re.compile(rf"\b{re.escape(name)}\b", re.IGNORECASE)
-    return next((each for each in islice(sentences, 1, None) if about.search(each)), "")
-
-
-def _shorten(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[:most].rpartition(' ')[0]}…"
-
-
-def _take_sentence(text: str) -> str:
-    """The first sentence, which mostly says it all; each word more takes a small machine a while to read."""
-    words = " ".join(text.split())
-    sentence = _SENTENCE.match(words)
-    return sentence[0] if sentence else words
 
 
 def read_question(canisters: Iterable[Canister]) -> str:
