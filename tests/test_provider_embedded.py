@@ -281,6 +281,22 @@ def test_json_in_results_is_told_without_needless_spaces():
     assert Guide({}).write_messages([result], [])[-1]["content"] == 'Result of the tool: {"a": 1}'
 
 
+@pytest.mark.parametrize(
+    ("told", "spelled"),
+    [
+        ("2026-11-19T06:47:44+09:00", "2026-11-19T06:47:44+09:00 (6:47 AM)"),
+        ("2026-11-19T22:05Z.", "2026-11-19T22:05Z (10:05 PM)."),
+        ("on 2026-11-19 00:30:00.125", "on 2026-11-19 00:30:00.125 (12:30 AM)"),
+        ("2026-11-19T12:15:33", "2026-11-19T12:15:33 (12:15 PM)"),
+        ("2026-11-19, 24:00, 2026-11-19T25:10", "2026-11-19, 24:00, 2026-11-19T25:10"),
+    ],
+)
+def test_times_in_results_are_told_in_both_ways(told, spelled):
+    result = ResultCanister(invocation_identifier="i", contents=(TextualContent(text=told),))
+    text = Guide({}).write_messages([result], [])[-1]["content"]
+    assert text == f"Result of the tool: {spelled}"
+
+
 # How it is understood
 
 

@@ -37,6 +37,9 @@ TOOLS_MAX = 40
 _WORDS_WEIGHT = 0.2
 _FILES = re.compile(r"'[^']*'|\"[^\"]*\"|[\w.~-]*/[\w./-]+|\b[\w-]+\.[a-z]{1,4}\b")
 """Names of files, and what is quoted: of their words only that there is a file matters."""
+_TIMES = re.compile(
+    r"\b\d{4}-\d\d-\d\d[T ]([01]\d|2[0-3]):([0-5]\d)(?::[\d.]+)?(?:Z|[+-]\d\d:?\d\d)?"
+)
 _ANSWER = "answer"
 
 _INSTRUCTIONS = """\
@@ -145,7 +148,7 @@ class Guide:
                     yield "assistant", canister.text
             case ResultCanister():
                 name = state.names.get(canister.invocation_identifier, "the tool")
-                yield "user", f"Result of {name}: {_compact(render_result(canister))}"
+                yield "user", f"Result of {name}: {_spell_times(_compact(render_result(canister)))}"
             case UnknownCanister():
                 pass
             case _:
@@ -220,6 +223,15 @@ def count_served(canisters: Sequence[Canister]) -> int:
             break
         count += isinstance(canister, ResultCanister) and canister.outcome is Outcome.SUCCESS
     return count
+
+
+def _spell_times(text: str) -> str:
+    """A text whose times of day are said in the other way, too, since small models make 6 PM of 06:00."""
+    return _TIMES.sub(lambda found: f"{found[0]} ({_say_time(int(found[1]), found[2])})", text)
+
+
+def _say_time(hour: int, minute: str) -> str:
+    return f"{(hour + 11) % 12 + 1}:{minute} {'AM' if hour < 12 else 'PM'}"
 
 
 def _compact(text: str) -> str:
