@@ -88,6 +88,13 @@ def test_a_refusal_names_paths_expectations_findings_and_a_valid_example() -> No
     assert gate.admit(example) == example
 
 
+def test_a_refusal_tells_of_a_name_that_was_perhaps_meant_for_one_that_is_missing() -> None:
+    text = refuse(ArgumentsGate(FORECAST), {"town": "Oslo", "days": 3})
+    assert 'city: expected string (it is required), found nothing (but "town", which is not' in text
+    closed = ArgumentsGate({**FORECAST, "additionalProperties": False})
+    assert "found nothing\n" in refuse(closed, {"town": "Oslo", "days": 3})
+
+
 def test_a_refusal_tells_of_what_remains_after_mending() -> None:
     text = refuse(ArgumentsGate(FORECAST), {"city": "Oslo", "days": "99"})
     assert "- days: expected at most 14, found 99" in text

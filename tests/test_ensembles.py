@@ -90,7 +90,7 @@ async def test_an_unknown_name_is_an_error_that_names_the_nearest() -> None:
 
 
 async def test_where_nothing_is_near_the_tools_are_named() -> None:
-    with pytest.raises(converser.InvokerAbsence, match="It has: a, b"):
+    with pytest.raises(converser.InvokerAbsence, match="There are: a, b"):
         create_ensemble(["b", "a"]).access_invoker("xyz")
 
 

@@ -499,7 +499,7 @@ async def test_mistakes_are_told_with_the_way_out() -> None:
     async with opened(make_server("weather")) as roster:
         with pytest.raises(converser.ConfigurationFailure, match="Did you mean 'weather'"):
             await roster.toggle("wether", False)
-        with pytest.raises(converser.ConfigurationFailure, match="It has: weather"):
+        with pytest.raises(converser.ConfigurationFailure, match="There are: weather"):
             roster.access_ensemble("xyz")
         with pytest.raises(converser.ConfigurationFailure, match="two servers"):
             await roster.add(make_server("weather"))

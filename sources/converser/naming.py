@@ -87,4 +87,4 @@ def suggest_name(name: str, names: Iterable[str]) -> str:
         return "Did you mean " + " or ".join(repr(n) for n in near) + "?"
     if not known:
         return "It has no tools: connect it first, or look at its `disabled` and `remarks`."
-    return "It has: " + ", ".join(known[:12]) + (", …" if len(known) > 12 else "") + "."
+    return "There are: " + ", ".join(known[:12]) + (", …" if len(known) > 12 else "") + "."

@@ -214,7 +214,9 @@ class Roster:
         guess = nearest(name, self._members)
         raise ConfigurationFailure(
             f"The roster has no server {name!r}.",
-            remedy=f"Did you mean {guess!r}?" if guess else f"It has: {', '.join(self._members)}.",
+            remedy=f"Did you mean {guess!r}?"
+            if guess
+            else f"There are: {', '.join(self._members) or 'none'}.",
         )
 
     def _check_running(self) -> None:

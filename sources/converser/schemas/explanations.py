@@ -130,8 +130,10 @@ class _Explainer(Walk):
         if keyword == "required":
             name = facts["property"]
             due = self.describe((*place, "properties", name))
+            strays = _list_strays(self.atlas.schemas[place], value)
+            found = f"nothing (but {strays}, which is not known here)" if strays else "nothing"
             self.violations.append(
-                _violate(join_path(path, name), f"{due} (it is required)", "nothing")
+                _violate(join_path(path, name), f"{due} (it is required)", found)
             )
         elif keyword == "additionalProperties":
             self._refuse(facts["unexpected"], self.atlas.schemas[place], value, path)
@@ -189,6 +191,14 @@ class _Explainer(Walk):
         if isinstance(value, dict):
             names = [name for name in cast("dict[str, Any]", value) if name not in known]
             self._refuse(names, {"properties": known}, value, path)
+
+
+def _list_strays(schema: Mapping[str, Any], value: dict[str, Any]) -> str:
+    """What was given under names that a schema tolerates and does not know: one was perhaps meant."""
+    if schema.get("additionalProperties") is False:
+        return ""  # Then they are violations of their own.
+    strays = [show(name) for name in value if name not in schema.get("properties", {})]
+    return ", ".join(strays[:_VIOLATIONS])
 
 
 def _violate(path: str, expected: str, found: str, message: str = "") -> Violation:
