@@ -25,13 +25,39 @@ DEADLINE = 120.0
 _PAGES = sorted(DOCUMENTATION.rglob("*.rst"))
 _REMOTE = "over_http"
 _PROGRAMS = sorted({path.stem for path in EXAMPLES.glob("*.txt")} - {_REMOTE})
-_OTHERS = {_REMOTE, "embedded", "weather_server", "notes_server", "troubled_server", "test_weather"}
+_SERVERS = {"weather_server", "notes_server", "troubled_server"}
+_OTHERS = {_REMOTE, "quick_start", "embedded", "test_weather", *_SERVERS}
+_PROVIDER = """
+from converser.canisters import AssistantCanister, ResultCanister
+from converser.contents import TextualContent
+from converser.turns import Call, TurnCompleted
+
+class Provider:
+    name = "said"
+
+    def __init__(self, model):
+        self._turns = iter([[Call(name="get_time", arguments={"timezone": "Asia/Tokyo"}),
+                             Call(name="count_letters", arguments={"word": "Tokyo"})], []])
+
+    async def stream_turn(self, request):
+        calls = next(self._turns)
+        results = [each.text for each in request.canisters if isinstance(each, ResultCanister)]
+        text = " | ".join(results)
+        canister = AssistantCanister(contents=(TextualContent(text=text),), model=self.name)
+        yield TurnCompleted(canister=canister, calls=tuple(calls))
+
+    async def close(self): ...
+"""
+"""A model as another package brings one: it calls a tool of each kind, and quotes the results."""
 
 
-def run(*arguments: str | Path, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+def run(
+    *arguments: str | Path, cwd: Path = ROOT, **variables: str
+) -> subprocess.CompletedProcess[str]:
     """Run Python as a reader would who has just activated the environment of this interpreter."""
     folders = (str(Path(sys.executable).parent), os.environ.get("PATH", ""))
-    environment = {**os.environ, "PATH": os.pathsep.join(folders), "PYTHONIOENCODING": "utf-8"}
+    variables |= {"PATH": os.pathsep.join(folders), "PYTHONIOENCODING": "utf-8"}
+    environment = {**os.environ, **variables}
     return subprocess.run(
         [sys.executable, *map(str, arguments)],
         cwd=cwd,
@@ -79,6 +105,19 @@ def test_the_http_example_reaches_a_server_behind_a_url(tmp_path: Path) -> None:
         ended = run(EXAMPLES / f"{_REMOTE}.py", url, cwd=tmp_path)
     assert ended.stderr == ""
     assert ended.stdout == (EXAMPLES / f"{_REMOTE}.txt").read_text(encoding="utf-8")
+
+
+def test_the_quick_start_converses_with_the_model_that_it_is_given(tmp_path: Path) -> None:
+    (tmp_path / "said.py").write_text(_PROVIDER, encoding="utf-8")
+    folder = tmp_path / "said-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: said\nVersion: 1.0\n")
+    (folder / "entry_points.txt").write_text("[converser.providers]\nsaid = said:Provider\n")
+    ended = run(EXAMPLES / "quick_start.py", "said:it", cwd=tmp_path, PYTHONPATH=str(tmp_path))
+    assert ended.stderr == ""
+    time, letters = ended.stdout.rsplit(" | ", 1)
+    assert "+09:00" in time
+    assert letters == "5\n"
 
 
 def test_the_example_of_a_test_passes(tmp_path: Path) -> None:
