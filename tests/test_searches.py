@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
+import unicodedata
 from collections import Counter
 
 import pytest
@@ -59,7 +60,43 @@ def test_a_tool_is_found_by_its_name_its_title_its_description_and_its_parameter
     assert find(query)[0] == best
 
 
-@pytest.mark.parametrize("query", ["", "!?", "submarine"])
+WORLD = make_tools(
+    "world",
+    Tool(name="zh", description="查询城市的天气预报"),
+    Tool(name="zh_mail", description="发送电子邮件给联系人"),
+    Tool(name="ja", description="東京の現在時刻を取得します"),
+    Tool(name="ko", description="도시의 날씨를 조회합니다"),
+    Tool(name="th", description="ดูพยากรณ์อากาศของเมือง"),
+    Tool(name="hi", description="शहर का मौसम बताता है"),
+    Tool(name="fr", description="Donne la météo d'une ville"),
+    Tool(name="tr", description="İSTANBUL'da hava durumu"),
+    Tool(name="ru", description="Создаёт письмо"),
+)
+
+
+@pytest.mark.parametrize(
+    ("query", "best"),
+    [
+        ("天气", "zh"),
+        ("今天天气怎么样", "zh"),
+        ("邮件", "zh_mail"),
+        ("現在時刻", "ja"),
+        ("날씨", "ko"),
+        ("อากาศ", "th"),
+        ("मौसम", "hi"),
+        ("meteo", "fr"),
+        ("MÉTÉO", "fr"),
+        (unicodedata.normalize("NFD", "météo"), "fr"),
+        ("istanbul", "tr"),
+        ("создает", "ru"),
+        ("ｍｅｔｅｏ", "fr"),
+    ],
+)
+def test_a_tool_is_found_in_the_languages_of_the_world(query, best):
+    assert find(query, WORLD)[0] == best
+
+
+@pytest.mark.parametrize("query", ["", "!?", "submarine", "雨", "음악"])
 def test_words_that_no_tool_has_find_nothing(query):
     assert find(query) == []
 

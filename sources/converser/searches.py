@@ -6,6 +6,7 @@ from __future__ import annotations
 import heapq
 import math
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
@@ -21,20 +22,37 @@ _SATURATION = 1.2
 _LENGTH_NORM = 0.75
 _NAME_WEIGHT = 3
 _TITLE_WEIGHT = 2
-_WORDS = re.compile(r"[^\W_]+")
+_UNSPACED_CHARACTERS = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
+    "\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff"  # Japanese, Chinese
+    "\uac00-\ud7af"  # Korean, whose words carry particles
+)
+"""Of scripts that do not set words apart: in these, each pair of neighbours counts as a word."""
+_UNSPACED = re.compile(f"[{_UNSPACED_CHARACTERS}]")
+_WORDS = re.compile(f"[{_UNSPACED_CHARACTERS}]+|[^\\W_{_UNSPACED_CHARACTERS}]+")
+_ACCENTS = re.compile("[\u0300-\u036f]")
 _HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _STEM_MIN = 4
 
 
 def split_words(text: str) -> list[str]:
-    """The words of a text or of a name in any style, lower-cased, and without a plural's `s`."""
+    """The words of a text or of a name in any style, lower-cased, without accents and a plural's `s`."""
+    plain = text if text.isascii() else _strip_accents(text)
     words: list[str] = []
-    for word in _WORDS.findall(_HUMPS.sub(" ", text)):
+    for word in _WORDS.findall(_HUMPS.sub(" ", plain)):
+        if len(word) > 1 and _UNSPACED.match(word):
+            words += (word[at : at + 2] for at in range(len(word) - 1))
+            continue
         lowered = word.casefold()
         if len(lowered) >= _STEM_MIN and lowered.endswith("s") and not lowered.endswith("ss"):
             lowered = lowered[:-1]
         words.append(lowered)
     return words
+
+
+def _strip_accents(text: str) -> str:
+    """The text with letters that are the same however they were typed, and without accents."""
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFKD", text)))
 
 
 class ToolIndex:
