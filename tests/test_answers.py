@@ -145,6 +145,10 @@ async def test_an_impossible_form_is_refused_before_the_model_is_asked():
         ({"type": "array", "items": {"$ref": "#/$defs/n"}, "$defs": {"n": {"type": "integer"}}},
          "[3]", [3]),
         ({"$ref": "#/$defs/n", "$defs": {"n": SCHEMA}}, '{"n": 3}', {"n": 3}),
+        ({"$id": "https://forms.example/n", "type": "array", "items": {"$ref": "#/$defs/n"},
+          "$defs": {"n": {"type": "integer"}}}, "[3]", [3]),
+        ({"$schema": "http://json-schema.org/draft-07/schema#", "type": "array",
+          "items": [{"type": "integer"}]}, "[3]", [3]),
     ],
 )  # fmt: skip
 def test_whatever_the_type_the_model_gives_an_object_and_the_program_gets_the_value(

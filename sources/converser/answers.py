@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 _WRAPPER = "answer"
 _FENCED = re.compile(r"```[a-zA-Z]*\s*\n(.*?)```", re.DOTALL)
 _CANDIDATES = 20
-_DEFINITIONS = ("$defs", "definitions")
+_ROOT_KEYWORDS = ("$schema", "$id", "$defs", "definitions")
+"""What counts at the root of a schema: its edition, what its references are relative to, and where they lead."""
 
 
 class AnswerForm:
@@ -115,19 +116,19 @@ def _is_object(schema: dict[str, Any]) -> bool:
 
 
 def _wrap(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema of an object with the answer in it; definitions stay at the root."""
+    """The schema of an object with the answer in it; what counts at the root stays there."""
     if '"$ref": "#"' in json.dumps(schema):
         raise SchemaInvalidity(
             "The schema of the answer refers to itself as a whole, and is not of the type `object`.",
             remedy="Put the part that repeats into `$defs`, or make the answer an object.",
         )
-    definitions = {key: schema.pop(key) for key in _DEFINITIONS if key in schema}
+    root = {key: schema.pop(key) for key in _ROOT_KEYWORDS if key in schema}
     return {
         "type": "object",
         "properties": {_WRAPPER: schema},
         "required": [_WRAPPER],
         "additionalProperties": False,
-        **definitions,
+        **root,
     }
 
 
