@@ -13,6 +13,8 @@ import anyio
 import pytest
 
 import converser
+from converser.testing import ScriptedModel
+from tests.conversations import converse, results_of
 from tests.places import LIMIT, TRANSPORTS, walk_causes
 from tests.servers import awkward, processes
 from tests.servers.awkward import TOOL_NAMES, AwkwardServer, create_awkward_server
@@ -87,6 +89,24 @@ async def test_an_ensemble_is_not_connected_before_it_is_asked_to() -> None:
     assert (caught.value.server, caught.value.transport) == ("absent", "stdio")
     with anyio.fail_after(LIMIT):
         await ensemble.disconnect()
+
+
+async def test_a_conversation_connects_ensembles_whose_tools_are_not_known_yet(
+    awkward_server: AwkwardServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    stranger = converser.create_mcp_ensemble(converser.MCPServer.in_process("awk", awkward_server))
+    absent = converser.create_mcp_ensemble(converser.MCPServer.stdio("absent", ["no-such-program"]))
+    model = ScriptedModel([[("echo", {"text": "x"})], "Done."])
+    states: list[converser.Event] = []
+    try:
+        reply = await converse(model, ensembles=[absent, stranger], events=states.append)
+    finally:
+        await stranger.disconnect()
+    assert [result.text for result in results_of(reply)] == ["x"]
+    assert "goes on without ensemble 'absent'" in caplog.text
+    told = [(each.server, each.state) for each in states if hasattr(each, "server")]
+    assert ("absent", "failed") in told
+    assert ("awk", "connected") in told
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,8 @@ from anyio.to_thread import run_sync
 import converser
 from converser.rosters import watching
 from converser.rosters.chores import Chores, repeat
+from converser.testing import ScriptedModel
+from tests.conversations import converse, results_of
 from tests.places import LIMIT, Marked, serve_on_port
 from tests.rosters import (
     Ears,
@@ -774,7 +776,7 @@ async def test_a_server_that_is_reached_otherwise_is_another_one(tmp_path: Path)
         pass
     other = Server.stdio("a", processes.raw_command("sound"), lazy=True)
     async with opened(other, lock=lock) as roster:
-        assert names_of(roster) == []
+        assert dict(roster.access_ensemble("a").invokers) == {}
         with anyio.fail_after(LIMIT):
             await roster.reconnect("a")
         assert not roster.survey()["a"].drift
@@ -804,7 +806,7 @@ async def test_a_lazy_server_that_was_never_seen_says_so() -> None:
     async with opened(Server.stdio("a", marked.command, lazy=True)) as roster:
         survey = roster.survey()["a"]
         assert (survey.state, survey.error) == (State.DISCONNECTED, None)
-        assert names_of(roster) == []
+        assert names_of(roster) == ["a"]
         assert "roster.reconnect('a')" in survey.remarks[0]
         with pytest.raises(converser.InvokerAbsence, match="connect it first"):
             roster.access_ensemble("a").access_invoker("good")
@@ -813,6 +815,22 @@ async def test_a_lazy_server_that_was_never_seen_says_so() -> None:
             await roster.reconnect("a")
         assert names_of(roster) == ["a"]
         assert roster.survey()["a"].remarks == ()
+
+
+async def test_a_lazy_server_that_was_never_seen_is_connected_by_the_first_conversation(
+    tmp_path: Path,
+) -> None:
+    lock, model = tmp_path / "converser.lock", ScriptedModel([[("echo", {"text": "x"})], "Done."])
+    servers = make_server("a", lazy=True), make_broken("b", lazy=True)
+    async with opened(*servers, lock=lock) as roster:
+        assert names_of(roster) == ["a", "b"]
+        assert states_of(roster) == {"a": State.DISCONNECTED, "b": State.DISCONNECTED}
+        reply = await converse(model, ensembles=roster.ensembles)
+        (result,) = results_of(reply)
+        assert result.text == "x"
+        assert states_of(roster) == {"a": State.CONNECTED, "b": State.FAILED}
+        assert names_of(roster) == ["a"]
+    assert list(converser.read_catalogue(lock).servers) == ["a"]
 
 
 async def test_a_lazy_server_is_listed_from_the_catalogue_and_connected_by_the_first_call(

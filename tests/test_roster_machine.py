@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import anyio
@@ -13,6 +14,8 @@ from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import converser
+from converser.canisters import user
+from converser.testing import ScriptedModel
 from tests.places import LIMIT
 from tests.rosters import Ears, State, make_broken, make_server
 
@@ -36,6 +39,11 @@ class Expectation:
         if self.is_connected:
             return State.CONNECTED
         return State.FAILED if self.server.transport == "stdio" else State.DISCONNECTED
+
+    @property
+    def is_offered(self) -> bool:
+        """Whether a conversation gets it: lazy ones too, which it connects."""
+        return self.state in (State.CONNECTED, State.DISCONNECTED)
 
     def settle(self) -> None:
         """What is enabled and eager is connected, if that is possible."""
@@ -135,6 +143,13 @@ class RosterMachine(RuleBasedStateMachine):
             expectation.is_connected = True
 
     @rule()
+    def converse(self) -> None:
+        ensembles = self.roster.ensembles
+        self.run(partial(ScriptedModel(["Hello."]).converse, ensembles=ensembles), [user("Hi")])
+        for expectation in self.model.values():
+            expectation.is_connected |= expectation.is_offered
+
+    @rule()
     def check(self) -> None:
         self.run(self.roster.check)
 
@@ -184,15 +199,16 @@ class RosterMachine(RuleBasedStateMachine):
             name: expectation.state for name, expectation in self.model.items()
         }
         assert [ensemble.name for ensemble in self.roster.ensembles] == [
-            name for name, e in self.model.items() if e.state is State.CONNECTED
+            name for name, e in self.model.items() if e.is_offered
         ]
 
     @invariant()
     def exposes_what_is_configured(self) -> None:
         for ensemble in self.roster.ensembles:
             server = self.model[ensemble.name].server
-            assert bool(ensemble.invokers)
-            if server.enabled_tools is not None:
+            if self.model[ensemble.name].state is State.DISCONNECTED:
+                assert not ensemble.is_known
+            elif server.enabled_tools is not None:
                 assert list(ensemble.invokers) == [f"{server.name}_echo"]
             else:
                 assert len(ensemble.invokers) > 1

@@ -119,6 +119,7 @@ class Ensemble:
         self._remarks: tuple[str, ...] = ()
         self._observers: list[Announce] = []
         self._adopt(tuple(tools))
+        self._is_known = connection is None or bool(self._pairs)
         if connection is not None:
             connection.watch(on_tools=self._reload, on_state=self._tell_state)
 
@@ -134,6 +135,11 @@ class Ensemble:
     def tools(self) -> tuple[Tool, ...]:
         """All tools that are known, also those that it does not expose."""
         return tuple(tool for tool, _ in self._pairs)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether its tools are known: they are local, or were listed or remembered once."""
+        return self._is_known
 
     @property
     def disabled(self) -> Mapping[str, str]:
@@ -181,6 +187,7 @@ class Ensemble:
         """Exposes tools as they were seen earlier; the first call connects."""
         if (connection := self.connection) is not None:
             self._adopt([(tool, partial(_call_tool, connection, tool.name)) for tool in tools])
+            self._is_known = True
 
     def reconfigure(self, configuration: EnsembleConfiguration) -> None:
         """Treats the tools that are known in another way from now on; the connection stays."""

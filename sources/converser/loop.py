@@ -92,6 +92,7 @@ class Loop:
         }
         try:
             with anyio.CancelScope(deadline=deadline) as self._scope:
+                await self.toolbox.acquaint()
                 reason = await self._alternate()
         except ModelFailure as failure:
             failure.canisters = tuple(self.transcript[start:])

@@ -8,12 +8,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import anyio
+
 from .canisters import InvocationCanister, ResultCanister
 from .contents import TextualContent
 from .digests import READING_TOOL, Digest
 from .ensembles import Ensemble, gather_invokers
 from .immutables import freeze
-from .invokers import Annotations, Context, Invocable, InvocationResult, Invoker, Tool
+from .invokers import (
+    Annotations,
+    Context,
+    Invocable,
+    InvocationResult,
+    Invoker,
+    Tool,
+    describe_failure,
+)
 from .searches import index_ensemble, read_found, search_tools
 from .turns import Transcript
 
@@ -72,6 +82,14 @@ class Toolbox:
         """Those of them that results of searches told of, in their order."""
         self.known: Mapping[str, Invoker] = {}
         """All tools that can be called, also those that the model does not see now."""
+
+    async def acquaint(self) -> None:
+        """Connects ensembles whose tools nobody knows yet; one that fails does not spoil the others."""
+        strangers = [each for each in dict.fromkeys(self._ensembles) if not each.is_known]
+        async with anyio.create_task_group() as group:
+            for ensemble in strangers:
+                if ensemble.enabled:
+                    group.start_soon(_try_to_connect, ensemble)
 
     @property
     def has_tools(self) -> bool:
@@ -246,6 +264,14 @@ class Shelf:
             kept.add(name)
             self._spent += cost
         self.active = {name: place for name, place in self.active.items() if name in kept}
+
+
+async def _try_to_connect(ensemble: Ensemble) -> None:
+    try:
+        await ensemble.connect()
+    except Exception as failure:
+        reason = describe_failure(failure)
+        _log.warning("A conversation goes on without ensemble %r: %s", ensemble.name, reason)
 
 
 def _gather_anew(

@@ -85,12 +85,15 @@ class Member:
     def is_usable(self) -> bool:
         """Whether a conversation can use its tools: now, or after the connection that a call makes.
 
-        A server that failed at the start is left out until it is connected. One that was lost stays.
+        A server that failed at the start is left out until it is connected. One that was lost stays,
+        and so does a lazy one that nobody has tried yet.
         """
         if not self.is_enabled or self.state is _S.NEEDS_AUTH:
             return False
         if self.state in (_S.CONNECTED, _S.RECONNECTING):
             return True
+        if not self.ensemble.is_known:
+            return self.is_lazy and self.find_error() is None
         return bool(self.ensemble.invokers) and (self.is_lazy or self.is_listed)
 
     @property
@@ -235,8 +238,8 @@ class Member:
         remarks: list[str] = []
         if self.is_lazy and not self.is_listed and not self.ensemble.tools:
             remarks.append(
-                f"Server {self.name!r} is lazy, and its tools are not known before it was connected"
-                f" once: await roster.reconnect({self.name!r})."
+                f"Server {self.name!r} is lazy, and its tools are not known before it is connected"
+                f" once: by a conversation, or await roster.reconnect({self.name!r})."
             )
         if self.drift:
             remarks.append(f"The tools are not as they were last seen. {self.drift}.")
