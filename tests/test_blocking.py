@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -215,6 +216,45 @@ print(blocking.call(far.access_invoker("echo"), {{"text": "hi"}}).text)
         check=False,
     )
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "hi\n", "")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+@pytest.mark.parametrize(
+    ("portal", "told", "end"),
+    [
+        ("blocking", "Hi.", "sys.exit"),
+        ("portal", "This portal cannot be used", "os._exit"),
+    ],
+)
+def test_a_forked_process_has_a_thread_of_its_own_and_never_waits_for_its_parents(
+    portal, told, end
+):
+    program = f"""
+import os, signal, sys
+from converser import ConverserFailure, blocking, user
+from converser.testing import ScriptedModel
+blocking.converse(ScriptedModel(["Hi."]), [user("Hello")])
+with blocking.open_portal() as portal:
+    if not (child := os.fork()):
+        signal.alarm(20)
+        try:
+            print({portal}.converse(ScriptedModel(["Hi."]), [user("Hello")]).text, flush=True)
+        except ConverserFailure as failure:
+            print(failure, flush=True)
+        {end}(3)
+    status = os.waitpid(child, 0)[1]
+print(os.waitstatus_to_exitcode(status), blocking.converse(ScriptedModel(["Hi."]), [user("?")]).text)
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+    )
+    child, parent = ended.stdout.splitlines()
+    assert child.startswith(told)
+    assert (parent, ended.stderr) == ("3 Hi.", "")
 
 
 def test_a_portal_that_is_closed_says_so_with_the_remedy():

@@ -380,3 +380,25 @@ def test_what_a_killed_process_left_is_swept(folder: Path) -> None:
         alive.communicate("", 10)
     assert not kept.exists()
     assert list(folder.iterdir()) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+def test_a_forked_process_leaves_alone_what_is_not_its_own(folder: Path) -> None:
+    script = (
+        "import os, sys; from converser.excesses import STORE\n"
+        "kept = [STORE.reserve()]; kept[0].write_text('x')\n"
+        "if not (child := os.fork()):\n"
+        "    STORE.reserve().write_text('y'); sys.exit()\n"
+        "os.waitpid(child, 0)\n"
+        "print([path.exists() for path in kept], len(os.listdir(sys.argv[1])))"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", script, str(folder)],
+        env={**os.environ, "TMPDIR": str(folder)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (ended.stdout, ended.stderr) == ("[True] 1\n", "")
+    assert list(folder.iterdir()) == []

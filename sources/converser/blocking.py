@@ -8,11 +8,13 @@ Observers, approvers and local tools run in that thread.
 from __future__ import annotations
 
 import atexit
+import os
 import threading
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
 from concurrent.futures import Future, wait
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+from weakref import WeakSet
 
 import anyio
 from anyio.from_thread import BlockingPortal, start_blocking_portal
@@ -47,6 +49,7 @@ class Portal:
         self._belongings = belongings
         self._models: set[int] = set()
         self._errands: set[_Errand[Any]] = set()
+        _portals.add(self)
 
     def run(
         self, function: Callable[_P, Awaitable[_T]], *args: _P.args, **options: _P.kwargs
@@ -77,6 +80,12 @@ class Portal:
         with suppress(ConverserFailure):  # The portal is closed, so that nothing runs.
             for errand in tuple(self._errands):
                 wait([self._start(errand.stop)], timeout=_PARTING)
+
+    def forsake(self) -> None:
+        """Waits for its thread no more, which is not in a process that was forked from this one."""
+        self._belongings.pop_all()
+        with suppress(StopIteration, RuntimeError):  # The first is how a coroutine ends.
+            self._portal.stop().send(None)
 
     def _start(self, function: Callable[[], Awaitable[None]]) -> Future[None]:
         try:
@@ -175,6 +184,9 @@ class _Errand(Generic[_T]):
             await self._ended.wait()
 
 
+_portals: WeakSet[Portal] = WeakSet()
+
+
 @contextmanager
 def open_portal(*, backend: str = "asyncio") -> Generator[Portal, None, None]:
     """A thread of your own: `with open_portal() as portal: portal.converse(model, […])`."""
@@ -208,8 +220,17 @@ class _Shared:
             atexit.unregister(self.leave)
             self._stack.close()
 
+    def renew(self) -> None:
+        """Forgets a thread that is not in this process, which was forked."""
+        for portal in tuple(_portals):
+            portal.forsake()
+        self._lock = threading.Lock()  # The old one may have been held by another thread.
+        self.leave()
+
 
 _shared = _Shared()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_shared.renew)
 
 
 def run(function: Callable[_P, Awaitable[_T]], *args: _P.args, **options: _P.kwargs) -> _T:

@@ -8,6 +8,7 @@ that was killed has left is swept away by the next one.
 from __future__ import annotations
 
 import atexit
+import os
 import re
 import secrets
 import shutil
@@ -69,6 +70,7 @@ class ExcessStore:
     def __init__(self) -> None:
         self._directory: Path | None = None
         self._owner: IO[bytes] | None = None
+        self._process = 0
         self._kept: dict[str, Excess] = {}
 
     @property
@@ -100,24 +102,25 @@ class ExcessStore:
         return excess if excess is not None and excess.path.exists() else None
 
     def close(self) -> None:
-        """Removes everything."""
+        """Removes everything that is not of the process that this one was forked from."""
         self._kept.clear()
-        if self._directory is not None:
+        if self._directory is not None and self._process == os.getpid():
             shutil.rmtree(self._directory, ignore_errors=True)
-            self._directory = None
+        self._directory = None
         if self._owner is not None:
             self._owner.close()
             self._owner = None
 
     def _open(self) -> Path:
-        if self._directory is None or not self._directory.is_dir():
+        is_own = self._process == os.getpid()
+        if self._directory is None or not is_own or not self._directory.is_dir():
             parent = Path(tempfile.gettempdir())
             _sweep(parent)
             draft = Path(tempfile.mkdtemp(prefix="converser-"))  # which only we may enter
             owner = (draft / "owner").open("xb")
             _try_lock(owner)
             self._directory = draft.rename(parent / f"{_PREFIX}{secrets.token_hex(8)}")
-            self._owner = owner
+            self._owner, self._process = owner, os.getpid()
             atexit.register(self.close)
         return self._directory
 
