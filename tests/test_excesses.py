@@ -23,6 +23,8 @@ from hypothesis import given, settings, strategies as st
 
 import converser
 from converser import excesses
+from converser.digests import Digest
+from converser.invokers import NO_CONTEXT
 from converser.mcp.oversize import reducer
 from converser.mcp.oversize.events import shrink_events
 from converser.mcp.oversize.reducer import Irreducible, Reducer, Scanner
@@ -265,7 +267,7 @@ async def test_what_is_over_every_limit_is_kept_from_its_beginning() -> None:
     assert excess is not None
     assert str(excess.path) in str(caught.value)
     assert excess.size == 16 * LIMIT
-    assert "the beginning" in excess.read(0, 1_000)
+    assert "the beginning" in excess.read(0, 1_000)[0]
 
 
 @pytest.mark.anyio
@@ -402,3 +404,33 @@ def test_a_forked_process_leaves_alone_what_is_not_its_own(folder: Path) -> None
     )
     assert (ended.stdout, ended.stderr) == ("[True] 1\n", "")
     assert list(folder.iterdir()) == []
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("length", [1, 3, 5, None])
+async def test_text_of_any_language_is_read_whole_whatever_the_offsets_and_lengths(
+    length: int | None,
+) -> None:
+    words = "aé漢😀\n" * 30
+    path = excesses.STORE.reserve()
+    path.write_text(words, encoding="utf-8", newline="")
+    excess = excesses.STORE.keep(path, "text/plain")
+    view = Digest(budget=None, vision=True, reader="read_result")
+
+    async def read(**arguments: Any) -> tuple[str, str | None]:
+        given = {"handle": excess.handle, **arguments}
+        head, _, piece = (await view.read(NO_CONTEXT, given)).text.partition("\n")
+        going_on = re.search(r"goes on at offset (\d+)", head)
+        return piece, going_on and going_on[1]
+
+    limits = {} if length is None else {"length": length}
+    pieces: list[str] = []
+    offset: str | None = "0"
+    while offset is not None:
+        piece, following = await read(offset=int(offset), **limits)
+        pieces.append(piece)
+        assert following is None or int(following) > int(offset)
+        offset = following
+    assert "".join(pieces) == words
+    assert await read(offset=len(words.encode()) - 2) == ("\n", None)
+    assert (await read(offset=4, search="😀"))[0].startswith("😀")

@@ -114,7 +114,7 @@ async def test_an_oversized_result_over_http_on_both_backends(awkward_http: Runn
     [link] = [part for part in result.contents if isinstance(part, converser.LinkContent)]
     excess = converser.access_excess(link)
     assert excess is not None
-    assert excess.read(0, 400_000) == "x" * 300_000
+    assert excess.read(0, 400_000) == ("x" * 300_000, 300_000)
 
 
 def test_a_client_is_used_in_one_loop_after_another() -> None:

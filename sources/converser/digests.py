@@ -122,8 +122,7 @@ class Digest(Transcript):
                 raise self._refuse(f"{search!r} does not occur after byte {offset}.")
             offset = found
         room = (self._bytes or _USUAL_ROOM) - _FRAME
-        text = excess.read(offset, min(int(arguments.get("length", room)), room))
-        end = offset + len(text.encode())
+        text, end = excess.read(offset, min(int(arguments.get("length", room)), room))
         more = f" It goes on at offset {end}." if end < excess.size else " This is its end."
         head = f"[Bytes {offset} to {end} of the {excess.size} of {excess.handle}.{more}]"
         return InvocationResult(contents=(TextualContent(text=f"{head}\n{text}"),))

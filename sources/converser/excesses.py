@@ -8,6 +8,7 @@ that was killed has left is swept away by the next one.
 from __future__ import annotations
 
 import atexit
+import codecs
 import os
 import re
 import secrets
@@ -29,6 +30,8 @@ STORE_MAX = 1024 * 1024 * 1024
 HANDLE = re.compile(r"excess-[0-9a-f]{12}")
 _PREFIX = "converser-excess-"
 _PIECE = 1024 * 1024
+_CHARACTER_MAX = 4
+"""Bytes of the longest character."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,20 +48,23 @@ class Excess:
         """Whether it can be read as text, which is UTF-8."""
         return self.mimetype.startswith("text/") or self.mimetype == "application/json"
 
-    def read(self, offset: int, length: int) -> str:
-        """The text at an offset; both count bytes, and halved characters at the ends are left out."""
+    def read(self, offset: int, length: int) -> tuple[str, int]:
+        """The text at an offset, and where it ends; all count bytes, and halved characters are left out."""
         with self.path.open("rb") as file:
             file.seek(offset)
-            return file.read(length).decode("utf-8", "ignore")
+            data = file.read(max(length, _CHARACTER_MAX))
+        decoder = codecs.getincrementaldecoder("utf-8")("ignore")
+        text = decoder.decode(data, final=offset + len(data) >= self.size)
+        return text, offset + len(data) - len(decoder.getstate()[0])
 
     async def find(self, words: str, offset: int) -> int | None:
         """Where words next occur, without regard to case; others get their turn meanwhile."""
         pattern = re.compile(re.escape(words), re.IGNORECASE)
         overlap = len(words.encode())
         while offset < self.size:
-            text = self.read(offset, _PIECE + overlap)
+            text, end = self.read(offset, _PIECE + overlap)
             if found := pattern.search(text):
-                return offset + len(text[: found.start()].encode())
+                return end - len(text[found.start() :].encode())
             offset += _PIECE
             await anyio.lowlevel.checkpoint()
         return None
