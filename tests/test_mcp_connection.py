@@ -36,6 +36,7 @@ class WireClient(SessionClient):
         super().__init__("wire", "http", patience, None)
         self.is_open = True
         self.wires: list[Any] = []
+        self.breakage = anyio.Event()
 
     def open_transport(self) -> Way:
         if not self.is_open:
@@ -49,8 +50,14 @@ class WireClient(SessionClient):
             self.wires.append(theirs)
             async with anyio.create_task_group() as group:
                 group.start_soon(server.run, *theirs, server.create_initialization_options())
+                group.start_soon(self._break)
                 yield ours
                 group.cancel_scope.cancel()
+
+    async def _break(self) -> None:
+        await self.breakage.wait()
+        self.breakage = anyio.Event()
+        raise ValueError("a defect of the transport")
 
     async def cut(self) -> None:
         """Ends the stream that the client reads, as a dying server does."""
@@ -193,6 +200,25 @@ async def test_a_lost_server_comes_back_by_itself_and_its_tools_are_compared() -
     changes = [e for e in events if isinstance(e, converser.ToolsChanged)]
     assert states == ["reconnecting", "connected", "disconnected"]
     assert changes[0].added == changes[1].removed == ("grown_1",)
+
+
+async def test_a_session_that_a_defect_of_its_transport_ended_comes_back_by_itself() -> None:
+    client = WireClient()
+    states: list[str] = []
+    back = anyio.Event()
+
+    def hear(state: str, _: str) -> None:
+        states.append(state)
+        if states.count("connected") == 2:
+            back.set()
+
+    client.watch(on_tools=anyio.lowlevel.checkpoint, on_state=hear)
+    with anyio.fail_after(DEADLINE):
+        await client.connect()
+        client.breakage.set()
+        await back.wait()
+        assert states == ["pending", "connected", "reconnecting", "connected"]
+        await client.disconnect()
 
 
 async def test_a_server_that_ends_again_and_again_is_given_up_until_it_is_wanted() -> None:

@@ -45,6 +45,14 @@ def is_cancelled() -> bool:
     return anyio.current_effective_deadline() == -math.inf
 
 
+def is_of_loop(cancellation: BaseException) -> bool:
+    """Whether the event loop cancels a task, or a part of the task that failed: anyio tells so in a message.
+
+    On trio these look alike, and there whatever is begun at the loop's end is cancelled with it.
+    """
+    return isinstance(cancellation, asyncio.CancelledError) and not cancellation.args
+
+
 def _spawn_on_trio(work: Callable[[], Coroutine[Any, Any, None]], name: str) -> None:
     import trio
 

@@ -24,7 +24,7 @@ from mcp_types import CONNECTION_CLOSED
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from ..exceptions import MCPConnectionFailure
-from ..tasks import find_loop, is_closed, spawn
+from ..tasks import find_loop, is_closed, is_of_loop, spawn
 from .calls import answers_question
 from .deadlines import Deadlines
 from .eras import EraMemory
@@ -320,8 +320,12 @@ class Connection:
             life.settled.set()
             try:
                 await life.stop.wait()
-            except anyio.get_cancelled_exc_class():
-                self._despair(life)  # at once: it may take long to end the session
+            except anyio.get_cancelled_exc_class() as order:
+                # At once: it may take long to end the session.
+                if is_of_loop(order):
+                    self._despair(life)
+                else:
+                    self.mark_lost(session)
                 raise
             group.cancel_scope.cancel()
 

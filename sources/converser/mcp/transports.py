@@ -16,7 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from ..exceptions import ConfigurationFailure
 from .http.direct import DirectWay, HttpStreams
-from .http.guard import NO_WATCH, GuardedTransport, StreamWatch
+from .http.guard import NO_WATCH, GuardedClient, GuardedTransport, StreamWatch
 from .http.old_events import OldEventsTransport
 from .http.proxies import create_transport
 from .http.redaction import separate_credentials
@@ -75,7 +75,7 @@ async def open_http(
     check_headers(headers)
     url, auth = separate_credentials(url, auth)
     guard = GuardedTransport(create_lean_transport(url), bounds, watch)
-    client = httpx2.AsyncClient(
+    client = GuardedClient(
         transport=guard,
         headers=dict(headers),
         auth=auth,

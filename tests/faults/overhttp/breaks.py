@@ -114,3 +114,38 @@ class FailsOneOfMany(Sound):
 
 class FailsOneOfManyModern(FailsOneOfMany, Modern):
     pass
+
+
+class RedirectsToNowhere(FailsOneOfMany):
+    """Redirects one call of many to another path, and from there to what is no address."""
+
+    async def trouble(self, request: Request, line: Line) -> None:
+        if request.path == "/mcp":
+            await line.respond(307, headers={"location": "/moved"})
+            return
+        await line.respond(307, headers={"location": "javascript:alert(1)"})
+        asyncio.get_running_loop().call_later(0.2, self.release.set)
+
+
+class RedirectsToNowhereModern(RedirectsToNowhere, Modern):
+    pass
+
+
+class OddPause(FailsOneOfMany):
+    """Its streams end, and ask to be opened again before they did."""
+
+    async def on_get(self, request: Request, line: Line) -> None:
+        if "last-event-id" in request.headers:
+            await line.respond(405)
+            return
+        await line.begin_events()
+        await line.write(b"retry: -1\ndata:\n\n")
+
+    async def trouble(self, request: Request, line: Line) -> None:
+        await line.begin_events()
+        await line.write(b"id: 1\nretry: -1\ndata:\n\n")
+        asyncio.get_running_loop().call_later(0.2, self.release.set)
+
+
+class OddPauseModern(OddPause, Modern):
+    pass

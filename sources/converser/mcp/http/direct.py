@@ -32,7 +32,6 @@ from ..messages import (
 )
 from ..narrowing import as_dictionary
 from ..tracing import trace_request
-from .faults import blame_network
 from .guard import GuardedTransport
 
 _HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
@@ -51,10 +50,7 @@ class DirectWay:
         request = self._client.build_request(
             "POST", self._url, content=encode_message(message), headers={**_HEADERS, **headers}
         )
-        try:
-            return await self._client.send(request, stream=True, follow_redirects=False)
-        except httpx2.TransportError as failure:  # a redirection that cannot be read, for instance
-            raise read_error(blame_network(failure)) from None
+        return await self._client.send(request, stream=True, follow_redirects=False)
 
 
 class HttpStreams(NamedTuple):

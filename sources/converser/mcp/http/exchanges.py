@@ -22,6 +22,8 @@ from ..oversize.spills import Bounds, Gathering, Spill
 
 _HEAD = re.compile(rb'\{"jsonrpc":"2\.0",(?:"id":(\d+|"[^"]*"),)?(?:"method":"([^"]*)")?')
 _IDENTITY = re.compile(rb"^id: ?([^\r\n]+)", re.MULTILINE)
+_ODD_PAUSE = re.compile(rb"(?:(?<=[\r\n])|\A)retry:(?! ?[0-9]{1,7}[\r\n])[^\r\n]*")
+"""A pause that is no number, or is negative, which would end the SDK's session, or has no end."""
 _LONG = 65_536
 _SLICE = 262_144
 """Bytes of a long event that are passed on at a time."""
@@ -202,7 +204,7 @@ class EventBytes(httpx2.AsyncByteStream):
                     piece = await anext(pieces, b"")
                 if self._exchange.is_over or not piece:
                     return
-                yield piece
+                yield _ODD_PAUSE.sub(b":", piece) if b"retry:" in piece else piece
 
     async def aclose(self) -> None:
         """Called by the HTTP client when it wants no more."""

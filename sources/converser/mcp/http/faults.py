@@ -94,7 +94,7 @@ def _find_error(body: bytes) -> dict[str, Any] | None:
         return None
 
 
-def blame_network(failure: httpx2.TransportError) -> dict[str, Any]:
+def blame_network(failure: Exception) -> dict[str, Any]:
     """What a network fault says, and whether the request can have left."""
     text = str(failure) or type(failure).__name__
     if isinstance(failure, httpx2.LocalProtocolError):

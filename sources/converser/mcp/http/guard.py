@@ -238,6 +238,19 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             pause = min(_KNOCK_PAUSE_MAX, pause * 2)
 
 
+class GuardedClient(httpx2.AsyncClient):
+    """An HTTP client where also what fails above the transport fails one call: a redirection, or a step of a login."""
+
+    async def send(self, request: httpx2.Request, *args: Any, **options: Any) -> httpx2.Response:
+        """Called for each request with its redirections and logins."""
+        try:
+            return await super().send(request, *args, **options)
+        except (httpx2.RequestError, httpx2.InvalidURL) as failure:
+            if request.method != "POST":
+                raise
+            return _answer(request, 503, blame_network(failure))
+
+
 def _answer(
     request: httpx2.Request,
     status: int,
