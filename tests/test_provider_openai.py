@@ -219,7 +219,10 @@ async def test_thoughts_are_told_and_controls_are_sent(service):
     [
         ("stop", StopReason.DONE),
         ("length", StopReason.TRUNCATED),
+        ("model_length", StopReason.TRUNCATED),
+        ("repetition", StopReason.TRUNCATED),
         ("content_filter", StopReason.FILTERED),
+        ("sensitive", StopReason.FILTERED),
     ],
 )
 async def test_finish_reasons_become_typed_ones(service, finish, reason):
@@ -227,10 +230,15 @@ async def test_finish_reasons_become_typed_ones(service, finish, reason):
     assert (await ask(service)).reason is reason
 
 
+ENDINGS = [(), *((chunk(finish=reason),) for reason in ("abort", "error", "network_error"))]
+"""How a stream ends in which the model was interrupted: without a reason, or with one that vLLM and others give."""
+
+
 @pytest.mark.parametrize("done", [True, False])
-async def test_a_call_of_a_truncated_stream_is_never_run(service, done):
+@pytest.mark.parametrize("ending", ENDINGS)
+async def test_a_call_of_a_truncated_stream_is_never_run(service, done, ending):
     piece = call(0, identifier="a", name="time", arguments='{"city": "Oslo"}')
-    service.will_stream(chunk(tool_calls=[piece]), done=done)
+    service.will_stream(chunk(tool_calls=[piece]), *ending, done=done)
     transcript = Transcript([user("Hello")])
     with pytest.raises(ModelFailure, match=r"broke off.*try again"):
         await ask(service, transcript, ensembles=[make_clock()])

@@ -113,10 +113,32 @@ async def test_a_question_that_is_refused_is_a_filtered_answer(service):
     assert (await service.ask()).reason is StopReason.FILTERED
 
 
-@pytest.mark.parametrize("reason", ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "OTHER"])
+@pytest.mark.filterwarnings("ignore:A_NEW_ONE is not a valid FinishReason")
+@pytest.mark.parametrize("reason", ["MALFORMED_FUNCTION_CALL", "OTHER", "NO_IMAGE", "A_NEW_ONE"])
 async def test_an_answer_that_ended_in_a_mishap_is_a_failure(service, reason):
     service.will_stream(WIRE._chunk({"text": ""}, reason))
     with pytest.raises(ModelFailure, match=rf"{reason}.*try again"):
+        await service.ask()
+
+
+@pytest.mark.parametrize(
+    ("last", "reason"),
+    [
+        ("CONTINUATION", StopReason.TRUNCATED),
+        ("ESCALATION", StopReason.FILTERED),
+        ("PUP_LIMITED_DISABLED", StopReason.FILTERED),
+    ],
+)
+async def test_an_answer_that_is_not_whole_is_not_taken_for_one(service, last, reason):
+    service.will_stream(
+        WIRE._chunk({"text": "So"}, "FINISH_REASON_UNSPECIFIED"), WIRE._chunk({"text": ""}, last)
+    )
+    assert (await service.ask()).reason is reason
+
+
+async def test_a_reason_that_is_not_specified_is_none(service):
+    service.will_stream(WIRE._chunk({"text": "So"}, "FINISH_REASON_UNSPECIFIED"))
+    with pytest.raises(ModelFailure, match=r"broke off.*try again"):
         await service.ask()
 
 

@@ -32,9 +32,11 @@ _STOP_REASONS = {
     "stop": "stop",
     "tool_calls": "tool-use",
     "function_call": "tool-use",
-    "length": STOP_LENGTH,
-    "content_filter": STOP_FILTERED,
+    **dict.fromkeys(("length", "model_length", "repetition"), STOP_LENGTH),
+    **dict.fromkeys(("content_filter", "sensitive"), STOP_FILTERED),
 }
+_MISHAPS = frozenset(("abort", "error", "insufficient_system_resource", "network_error"))
+"""How vLLM, OpenRouter, DeepSeek and others end a stream in which the model was interrupted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +119,7 @@ class ChatClient:
         except Exception as failure:
             begun = stream is not None
             await self._service.fail(failure, model, self._list_models, begun=begun)
-        if answer.finish_reason is None:
+        if answer.finish_reason in (None, *_MISHAPS):
             self._service.break_off(heard=heard)
         yield answer.complete()
 

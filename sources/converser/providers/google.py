@@ -38,16 +38,16 @@ _KEY_VARIABLES = (KEY_VARIABLE, "GOOGLE_API_KEY")
 _PLACE = "https://generativelanguage.googleapis.com"
 _FILTERED = (
     "SAFETY RECITATION LANGUAGE BLOCKLIST PROHIBITED_CONTENT SPII MODEL_ARMOR"
-    " IMAGE_SAFETY IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION"
+    " IMAGE_SAFETY IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION ESCALATION PUP_LIMITED_DISABLED"
 )
 _STOP_REASONS = {
+    "STOP": "stop",
     "MAX_TOKENS": STOP_LENGTH,
+    "CONTINUATION": STOP_LENGTH,
     **dict.fromkeys(_FILTERED.split(), STOP_FILTERED),
 }
-_FAILED = frozenset(
-    "MALFORMED_FUNCTION_CALL MALFORMED_RESPONSE MISSING_THOUGHT_SIGNATURE OTHER"  # noqa: SIM905
-    " UNEXPECTED_TOOL_CALL TOO_MANY_TOOL_CALLS".split()
-)
+"""All others, and those that a newer service may have, are mishaps."""
+_NOT_STOPPED = "FINISH_REASON_UNSPECIFIED"
 _UNREACHABLE = frozenset(("ConnectError", "ClientConnectorError", "ConnectTimeout"))
 _RETRY_DELAY = 0.5
 
@@ -206,7 +206,7 @@ class _Answer:
             self._reason = "SAFETY"
         deltas: list[TextDelta | ThoughtDelta] = []
         for candidate in (chunk.candidates or ())[:1]:
-            if candidate.finish_reason is not None:
+            if candidate.finish_reason not in (None, _NOT_STOPPED):
                 self._reason = str(candidate.finish_reason.value)
             for part in (candidate.content.parts if candidate.content else None) or ():
                 deltas += self._add(part)
@@ -239,19 +239,18 @@ class _Answer:
         """The end of the turn, or None where it has not come."""
         if self._reason is None:
             return None
-        if self._reason in _FAILED:
+        reason = _STOP_REASONS.get(self._reason)
+        if reason is None:
             raise ModelFailure(
                 f"{self._service.who} stopped for the reason {self._reason}.", remedy=TRY_AGAIN
             )
-        usual = "tool-use" if self._calls else "stop"
-        reason = usual if self._reason == "STOP" else _STOP_REASONS.get(self._reason)
         spoken = [part for part in self._parts if "call" not in part and "thought" not in part]
         text = "".join(part["text"] for part in spoken)
         native = any("signature" in part or "thought" in part for part in self._parts)
         canister = AssistantCanister(
             contents=(TextualContent(text=text),) if text else (),
             model=self._model,
-            stop_reason=reason or self._reason.lower(),
+            stop_reason="tool-use" if self._calls and reason == "stop" else reason,
             usage=self._usage,
             extras={PROVIDER: {"model": self._asked, "parts": self._parts}} if native else {},
         )
