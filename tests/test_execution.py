@@ -157,6 +157,40 @@ async def test_a_call_without_any_tools_is_answered():
     assert "No tools are available" in results_of(reply)[0].error
 
 
+@pytest.mark.parametrize("moment", ["model", "approver", "call"])
+async def test_what_somebody_disables_before_it_is_called_is_not_called(moment):
+    ran = []
+
+    async def wipe(_):
+        ran.append("wipe")
+        return ""
+
+    tools = make_ensemble("shell", wipe=wipe)
+
+    def disable_at(present):
+        tools.enabled = tools.enabled and moment != present
+        return True
+
+    async def work(_):
+        disable_at("call")
+        return ""
+
+    def call(_):
+        disable_at("model")
+        return [("work", {}), ("wipe", {})]
+
+    reply = await converse(
+        ScriptedModel([call, "Done."]),
+        ensembles=[make_ensemble("others", work=work), tools],
+        approver=lambda request: request.invoker.name == "work" or disable_at("approver"),
+        limits=Limits(parallel=1),
+    )
+    result = results_of(reply)[1]
+    assert result.outcome is Outcome.REFUSED
+    assert "disabled meanwhile" in result.error
+    assert not ran
+
+
 @pytest.mark.parametrize("text", ["{", "[1]", '"x"', "null", "NaN", '{"n": NaN}', "[" * 100_000])
 async def test_arguments_that_are_no_json_object_are_invalid_and_kept(text):
     model = ScriptedModel([[("echo", text)], "Sorry."])

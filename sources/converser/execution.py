@@ -28,6 +28,7 @@ from .policies import ApprovalRequest, Gate, Verdict
 from .tasks import is_cancelled
 
 _REPEATS = 3
+_DISABLED = "Its tools have been disabled meanwhile. Use others, or tell the user."
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +122,8 @@ class Executor:
                 if decision.verdict is not Verdict.ALLOW:
                     return run.fail(Outcome.REFUSED, _explain_refusal(invoker, decision.reason))
         async with self._limiter:
+            if invoker.ensemble is not None and not invoker.ensemble.enabled:
+                return run.fail(Outcome.REFUSED, _explain_refusal(invoker, _DISABLED))
             return await self._call(run, invoker, arguments)
 
     async def _call(
