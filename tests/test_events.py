@@ -5,14 +5,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 import time
 
 import anyio
 import pytest
+from anyio import from_thread, to_thread
 
 from converser.canisters import (
     user,
 )
+from converser.ensembles import EnsembleConfiguration
 from converser.events import (
     InvocationCompleted,
     InvocationProgressed,
@@ -29,6 +32,8 @@ from converser.events import (
 from converser.exceptions import (
     ModelFailure,
 )
+from converser.functions import create_local_ensemble
+from converser.invokers import Context
 from converser.outcomes import Outcome
 from converser.policies import deny
 from converser.testing import ScriptedModel
@@ -175,6 +180,36 @@ async def test_a_model_failure_under_an_async_observer_is_raised_plainly():
 
     with pytest.raises(ModelFailure, match="no turn left"):
         await converse(ScriptedModel([]), events=listen)
+
+
+@pytest.mark.parametrize("way", ["plain", "async", "stream"])
+async def test_a_thread_that_goes_on_after_its_time_makes_no_events(way, caplog):
+    gone_on, reported, events = threading.Event(), threading.Event(), []
+
+    def linger(context: Context) -> None:
+        gone_on.wait(10)
+        from_thread.run(context.on_progress, 1.0, None, "late")
+        reported.set()
+
+    async def listen(event):
+        events.append(event)
+
+    def resume(_):
+        gone_on.set()
+        return "Done."
+
+    configuration = EnsembleConfiguration(timeout=0.01)
+    ensemble = create_local_ensemble("slow", [linger], configuration=configuration)
+    model, options = ScriptedModel([[("linger", {})], resume]), {"ensembles": [ensemble]}
+    if way == "stream":
+        events = [event async for event in model.stream([user("Hello")], **options)]
+    else:
+        observer = listen if way == "async" else events.append
+        await converse(model, events=observer, **options)
+    assert await to_thread.run_sync(reported.wait, 10)
+    assert not any(isinstance(event, InvocationProgressed) for event in events)
+    assert isinstance(events[-1], ReplyCompleted)
+    assert not caplog.records
 
 
 async def test_stream_gives_the_same_events_and_the_same_reply_as_converse():

@@ -136,6 +136,8 @@ class Executor:
         )
 
         async def progress(done: float, total: float | None, message: str | None) -> None:
+            if run.result is not None:
+                return  # A thread cannot be stopped, and may report from beyond its end.
             self._announce(
                 InvocationProgressed(
                     invocation=run.invocation,
