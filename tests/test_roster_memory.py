@@ -102,3 +102,20 @@ async def test_what_two_rosters_write_into_one_catalogue_is_all_there(
             for name in ("one", "two", "three"):
                 group.start_soon(open_one, name)
     assert set(converser.read_catalogue(lock).servers) == {"one", "two", "three"}
+
+
+async def test_a_mistake_that_is_mended_is_remarked_no_more_whoever_reads_the_file_first(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "converser.toml"
+    sound = '[mcp.a]\ntransport = "stdio"\ncommand = ["true"]\nenabled = false\n'
+    path.write_text(sound, "utf-8")
+    with anyio.fail_after(LIMIT):
+        async with converser.open_roster(path, lock=None) as roster:
+            path.write_text("[mcp.a", "utf-8")
+            with pytest.raises(converser.ConfigurationFailure):
+                await roster.reload()
+            assert "not valid TOML" in "".join(roster.remarks)
+            path.write_text(sound, "utf-8")
+            await roster.reload()
+            assert roster.remarks == ()

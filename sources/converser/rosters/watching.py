@@ -37,6 +37,15 @@ class ConfigurationFiles:
     def load(self) -> Configuration:
         """Reads them; raises `ConfigurationFailure` with all mistakes."""
         self._seen = self._take_fingerprint()
+        try:
+            configuration = self._read()
+        except ConverserFailure as failure:
+            self.complaint = str(failure)
+            raise
+        self.complaint = ""
+        return configuration
+
+    def _read(self) -> Configuration:
         if self._path is None:
             return load_configuration(start=self._start)
         return load_configuration(self._path)
@@ -56,8 +65,6 @@ class ConfigurationFiles:
                 await reload()
             except ConverserFailure as failure:
                 self.complaint = str(failure)
-            else:
-                self.complaint = ""
 
     def _take_fingerprint(self) -> Fingerprint:
         """What changes when a file does, comes or goes; by contents, since clocks are coarse."""
