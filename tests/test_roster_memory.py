@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -102,6 +104,27 @@ async def test_what_two_rosters_write_into_one_catalogue_is_all_there(
             for name in ("one", "two", "three"):
                 group.start_soon(open_one, name)
     assert set(converser.read_catalogue(lock).servers) == {"one", "two", "three"}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such locks")
+async def test_what_another_program_is_writing_is_not_undone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import fcntl
+
+    lock = tmp_path / "converser.lock"
+    monkeypatch.setattr(keeping, "_PATIENCE", 0.0)
+    with anyio.fail_after(LIMIT):
+        async with converser.Roster([], lock=lock) as roster:
+            folder = os.open(tmp_path, os.O_RDONLY)
+            fcntl.flock(folder, fcntl.LOCK_EX)
+            await roster.add(make_server("a"))
+            assert "others are busy" in "".join(roster.remarks)
+            assert not lock.exists()
+            os.close(folder)
+            await roster.add(make_server("b"))
+            assert roster.remarks == ()
+    assert set(converser.read_catalogue(lock).servers) == {"a", "b"}
 
 
 async def test_a_mistake_that_is_mended_is_remarked_no_more_whoever_reads_the_file_first(

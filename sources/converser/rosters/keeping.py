@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import time
@@ -28,7 +29,7 @@ from .catalogue import (
     write_catalogue,
 )
 
-_PATIENCE = 5.0
+_PATIENCE = 20.0
 _PAUSE = 0.01
 
 
@@ -113,14 +114,16 @@ def _merge(path: Path, entries: dict[str, CatalogueEntry]) -> None:
 
 @contextmanager
 def _alone_in(folder: Path) -> Generator[None]:
-    """Keeps out others who write a catalogue there, where the system can; for some moments, and leaving no file."""
+    """Keeps out others who write a catalogue there, where the system can, and leaves no file; who cannot, gives up."""
     if sys.platform == "win32":
         yield
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         deadline = time.monotonic() + _PATIENCE
-        while not _try_to_lock(descriptor) and time.monotonic() < deadline:
+        while not _try_to_lock(descriptor):
+            if time.monotonic() > deadline:  # to write nevertheless would undo what they write
+                raise TimeoutError(errno.ETIMEDOUT, "others are busy with its folder")
             time.sleep(_PAUSE)
         yield
     finally:
