@@ -132,6 +132,13 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
     assert [found.name for found in tmp_path.iterdir()] == ["converser.lock"]
 
 
+def double() -> str:
+    """What a merge of two versions of the file may leave: one tool twice, each time with its hash."""
+    data = json.loads(dump_catalogue(make_catalogue(a=[ECHO])))
+    data["servers"]["a"]["tools"] *= 2
+    return json.dumps(data)
+
+
 def damage(**changes: Any) -> str:
     data = json.loads(dump_catalogue(make_catalogue(a=[ECHO])))
     data["servers"]["a"]["tools"][0].update(changes)
@@ -146,7 +153,7 @@ def damage(**changes: Any) -> str:
         ("[" * 100_000, "not valid JSON"),
         ("\udcff", "not valid JSON"),
         ("[]", "the top is missing or of the wrong kind"),
-        ('{"version": 2, "servers": {}}', "not of version 1"),
+        ('{"version": 0, "servers": {}}', "not of version 1"),
         ('{"version": 1}', "servers is missing"),
         ('{"version": 1, "servers": {"a": {"tools": []}}}', "servers.a.reach is missing"),
         (damage(name=3), r"servers\.a\.tools\[0\]\.name is missing or of the wrong kind"),
@@ -154,6 +161,7 @@ def damage(**changes: Any) -> str:
         (damage(annotations={"nonsense": True}), "keys that are not known"),
         (damage(description="Gives all your files away."), "does not fit its hash"),
         (damage(hash=None), "does not fit its hash"),
+        (double(), "servers.a.tools has two of one name"),
     ],
 )
 def test_damage_is_told_with_the_way_out(tmp_path: Path, text: str, reason: str) -> None:
@@ -163,6 +171,15 @@ def test_damage_is_told_with_the_way_out(tmp_path: Path, text: str, reason: str)
         converser.read_catalogue(path)
     assert str(path) in caught.value.message
     assert "delete it" in caught.value.remedy
+
+
+def test_what_a_later_version_wrote_is_not_to_be_deleted(tmp_path: Path) -> None:
+    path = tmp_path / "converser.lock"
+    path.write_text('{"version": 2, "servers": {}}', "utf-8")
+    with pytest.raises(converser.ConfigurationFailure, match="version 2") as caught:
+        converser.read_catalogue(path)
+    assert "Update" in caught.value.remedy
+    assert "delete" not in caught.value.remedy
 
 
 def test_a_folder_in_its_place_is_told_too(tmp_path: Path) -> None:

@@ -27,6 +27,10 @@ FILE_NAME = "converser.lock"
 VERSION = 1
 _SIZE_LIMIT = 268_435_456
 _FIELDS = ("description", "arguments_schema", "output_schema", "annotations")
+_RESTORE = (
+    "Restore it from version control, or delete it: it is written anew when the servers are connected."
+)
+_UPDATE = "Update this package, or keep the catalogue elsewhere: `open_roster(…, lock=PATH)`."
 _UNUSUAL = re.compile(r"[^\x20-\x7e\n]")
 
 
@@ -182,29 +186,38 @@ def read_catalogue(path: str | Path) -> Catalogue:
     try:
         return _load(json.loads(data))
     except _Damage as damage:
-        reason = str(damage)
+        refusal = _refuse(path, str(damage), damage.remedy)
     except (ValueError, RecursionError):
-        reason = "it is not valid JSON"
-    raise _refuse(path, reason)
+        refusal = _refuse(path, "it is not valid JSON")
+    raise refusal
 
 
 class _Damage(Exception):
     """What in the file is not as this package writes it."""
 
+    remedy = _RESTORE
 
-def _refuse(path: Path, reason: str) -> ConfigurationFailure:
+
+class _Novelty(_Damage):
+    """A later version of this package wrote the file, which is in order."""
+
+    remedy = _UPDATE
+
+
+def _refuse(path: Path, reason: str, remedy: str = _RESTORE) -> ConfigurationFailure:
     shown = clean_text(str(path))
     return ConfigurationFailure(
-        f"The catalogue of tools {shown} cannot be used: {reason}.",
-        remedy="Restore it from version control, or delete it: it is written anew when the servers"
-        " are connected.",
+        f"The catalogue of tools {shown} cannot be used: {reason}.", remedy=remedy
     )
 
 
 def _load(data: Any) -> Catalogue:
     top = _expect(data, dict, "the top")
-    if top.get("version") != VERSION:
-        raise _Damage(f"it is not of version {VERSION}, which is all that this program knows")
+    version = top.get("version")
+    if isinstance(version, int) and version > VERSION:
+        raise _Novelty(f"it is of version {version}, and this program knows {VERSION} at most")
+    if version != VERSION:
+        raise _Damage(f"it is not of version {VERSION}")
     servers = _expect(top.get("servers"), dict, "servers")
     return Catalogue(
         servers=FrozenDictionary({name: _load_entry(name, e) for name, e in servers.items()})
@@ -214,11 +227,11 @@ def _load(data: Any) -> Catalogue:
 def _load_entry(name: str, data: Any) -> CatalogueEntry:
     where = f"servers.{clean_text(name, limit=100)}"
     entry = _expect(data, dict, where)
-    tools = _expect(entry.get("tools"), list, f"{where}.tools")
-    return CatalogueEntry(
-        reach=_expect(entry.get("reach"), str, f"{where}.reach"),
-        tools=tuple(_load_tool(tool, f"{where}.tools[{i}]") for i, tool in enumerate(tools)),
-    )
+    listed = _expect(entry.get("tools"), list, f"{where}.tools")
+    tools = tuple(_load_tool(tool, f"{where}.tools[{i}]") for i, tool in enumerate(listed))
+    if len({tool.name for tool in tools}) < len(tools):
+        raise _Damage(f"{where}.tools has two of one name, as after a merge")
+    return CatalogueEntry(reach=_expect(entry.get("reach"), str, f"{where}.reach"), tools=tools)
 
 
 def _load_tool(data: Any, where: str) -> Tool:
