@@ -6,18 +6,22 @@ from __future__ import annotations
 import os
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import anyio
 import anyio.lowlevel
 import pytest
+from mcp import types
 
 import converser
+from converser.naming import distinguish_name
 from converser.rosters import keeping
 from tests.places import LIMIT
 from tests.rosters import Ears, call, make_server
 from tests.servers import processes
+from tests.servers.awkward import create_awkward_server
 
 pytestmark = pytest.mark.anyio
 
@@ -104,6 +108,21 @@ async def test_what_two_rosters_write_into_one_catalogue_is_all_there(
             for name in ("one", "two", "three"):
                 group.start_soon(open_one, name)
     assert set(converser.read_catalogue(lock).servers) == {"one", "two", "three"}
+
+
+async def test_tools_whose_remembered_names_collide_spoil_no_other_server(tmp_path: Path) -> None:
+    lock, server = tmp_path / "converser.lock", create_awkward_server()
+    hashed = distinguish_name("x.y")  # what a server can foresee
+    tools = [types.Tool(name=name, input_schema={"type": "object"}) for name in ("x.y", hashed)]
+    server.tools = {tool.name: tool for tool in (*tools, tools[0].model_copy(update={"name": "x_y"}))}
+    bad = converser.MCPServer.in_process("bad", server, tool_prefix="", disabled_tools=["x_y"])
+    with anyio.fail_after(LIMIT):
+        async with converser.Roster([bad], lock=lock) as roster:
+            assert len(roster.survey()["bad"].tools) == 2
+        servers = [replace(bad, disabled_tools=()), make_server("good")]
+        async with converser.Roster(servers, lock=lock) as roster:
+            assert isinstance(roster.survey()["bad"].error, converser.NameConflict)
+            assert await call(roster, "good", "echo", text="x") == "x"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such locks")

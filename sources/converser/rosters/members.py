@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..configuration import MCPServer
 from ..ensembles import Ensemble
 from ..events import ServerStateChanged, ToolsChanged
-from ..exceptions import ConverserFailure, MCPProtocolFailure
+from ..exceptions import ConverserFailure, MCPProtocolFailure, NameConflict
 from ..hygiene import clean_text
 from ..immutables import freeze
 from ..mcp.settings import configure_ensemble
@@ -138,8 +138,12 @@ class Member:
 
     def recall(self, keeper: CatalogueKeeper) -> None:
         """Takes the tools over as they were last seen, until the server itself can be asked."""
-        if (tools := keeper.recall(self.server)) is not None and not self.is_listed:
+        if self.is_listed or (tools := keeper.recall(self.server)) is None:
+            return
+        try:
             self.ensemble.remember(tools)
+        except NameConflict as failure:  # of names that the server chose
+            self.failure = failure
 
     def name_tools(self) -> dict[str, str]:
         """The exposed tools: their own names, and those on the wire."""
