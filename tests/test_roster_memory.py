@@ -112,9 +112,8 @@ async def test_what_two_rosters_write_into_one_catalogue_is_all_there(
 
 async def test_tools_whose_remembered_names_collide_spoil_no_other_server(tmp_path: Path) -> None:
     lock, server = tmp_path / "converser.lock", create_awkward_server()
-    hashed = distinguish_name("x.y")  # what a server can foresee
-    tools = [types.Tool(name=name, input_schema={"type": "object"}) for name in ("x.y", hashed)]
-    server.tools = {tool.name: tool for tool in (*tools, tools[0].model_copy(update={"name": "x_y"}))}
+    names = ("x.y", "x_y", distinguish_name("x.y"))  # the last of which a server can foresee
+    server.tools = {name: types.Tool(name=name, input_schema={"type": "object"}) for name in names}
     bad = converser.MCPServer.in_process("bad", server, tool_prefix="", disabled_tools=["x_y"])
     with anyio.fail_after(LIMIT):
         async with converser.Roster([bad], lock=lock) as roster:

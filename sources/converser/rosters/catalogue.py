@@ -27,9 +27,7 @@ FILE_NAME = "converser.lock"
 VERSION = 1
 _SIZE_LIMIT = 268_435_456
 _FIELDS = ("description", "arguments_schema", "output_schema", "annotations")
-_RESTORE = (
-    "Restore it from version control, or delete it: it is written anew when the servers are connected."
-)
+_RESTORE = "Restore it from version control, or delete it: it is written anew when the servers are connected."
 _UPDATE = "Update this package, or keep the catalogue elsewhere: `open_roster(…, lock=PATH)`."
 _UNUSUAL = re.compile(r"[^\x20-\x7e\n]")
 
