@@ -117,12 +117,20 @@ class Operations:
         if drift := member.note_tools(self._keeper):
             self.tell(member, name_drift(member.name, drift, before, member.name_tools()))
 
-    async def check(self, member: Member) -> None:
-        """Asks a server for a sign of life; one that failed, or failed to list, is tried again."""
-        if member.state is _S.FAILED or (member.state is _S.CONNECTED and member.failure):
-            await self.connect(member)
-        elif member.state is _S.CONNECTED:
-            await member.check()
+    async def feel_pulses(self, members: Iterable[Member]) -> None:
+        """Asks those that work for a sign of life."""
+        async with anyio.create_task_group() as group:
+            for member in members:
+                if member.state is _S.CONNECTED and not member.failure:
+                    group.start_soon(member.check)
+
+    async def retry(self, members: Iterable[Member]) -> None:
+        """Tries those again that failed, or failed to list; no more at once than at the start."""
+        failed = [
+            m for m in members if m.state is _S.FAILED or (m.state is _S.CONNECTED and m.failure)
+        ]
+        await self._connect_all(failed, None)
+        await self._keeper.save()
 
     async def leave(self, members: Iterable[Member]) -> None:
         """Leaves the connections of servers, side by side."""

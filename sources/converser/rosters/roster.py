@@ -194,7 +194,8 @@ class Roster:
     async def check(self) -> Mapping[str, ServerSurvey]:
         """Asks every connected server for a sign of life, and tries those again that failed."""
         self._check_running()
-        await self._check_all()
+        await self._feel_pulses()
+        await self._retry()
         return self.survey()
 
     async def write_lock(self) -> None:
@@ -225,13 +226,11 @@ class Roster:
                 "The roster is not open, or not any more.", remedy="Use it inside of `async with`."
             )
 
-    async def _check_all(self) -> None:
-        if not self._operations.is_running:
-            return  # it is about to end
-        async with anyio.create_task_group() as group:
-            for member in self._members.values():
-                group.start_soon(self._operations.check, member)
-        await self._keeper.save()
+    async def _feel_pulses(self) -> None:
+        await self._operations.feel_pulses(tuple(self._members.values()))
+
+    async def _retry(self) -> None:
+        await self._operations.retry(tuple(self._members.values()))
 
     async def _start(self) -> None:
         await self._keeper.load()
@@ -243,7 +242,8 @@ class Roster:
                 raise member.failure
         self._check_running()
         if (health := self._health) is not None:
-            self._operations.start_chore(lambda: repeat(health, self._check_all), "health")
+            self._operations.start_chore(lambda: repeat(health, self._feel_pulses), "health")
+            self._operations.start_chore(lambda: repeat(health, self._retry), "recovery")
         if (watch := self._watch) is not None and (files := self._files) is not None:
             self._operations.start_chore(lambda: files.watch(watch, self.reload), "configuration")
 
