@@ -257,6 +257,13 @@ async def test_an_error_in_the_stream_is_a_failure(service):
         await ask(service)
 
 
+async def test_a_context_that_is_full_in_mid_stream_is_told_with_the_remedy(service):
+    full = {"error": {"code": 500, "message": "Context size has been exceeded."}}
+    service.will_stream(chunk(content="So"), full)
+    with pytest.raises(ModelFailure, match="more than the model takes"):
+        await ask(service)
+
+
 async def test_a_refused_key_is_told_without_repeating_what_the_service_says_of_it(service):
     service.will_fail(401, "Incorrect API key provided: sk-proj-SECRET")
     with pytest.raises(ModelFailure, match="refused the key") as caught:

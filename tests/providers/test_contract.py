@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+import threading
 
 import anyio
 import anyio.to_thread
@@ -221,6 +222,36 @@ async def test_a_request_that_is_refused_is_told_in_the_service_s_words(wire, se
     with pytest.raises(ModelFailure, match="too many tools"):
         await ask(wire, service)
     assert len(service.requests) == 1
+
+
+TOO_LONG = (
+    (400, "prompt is too long: 208310 tokens > 200000 maximum"),
+    (400, "This model's maximum context length is 4096 tokens. However, you requested 5000."),
+    (400, "the request exceeds the available context size (4096 tokens)"),
+    (400, "The input token count (1048577) exceeds the maximum number of tokens allowed"),
+    (413, "Request exceeds the maximum size"),
+)
+
+
+@pytest.mark.parametrize(("status", "words"), TOO_LONG)
+async def test_what_is_too_long_is_told_with_the_remedy(wire, service, status, words):
+    service.will_fail(status, wire.error(status, words))
+    with pytest.raises(ModelFailure, match=r"more than the model takes: .*result_budget") as caught:
+        await ask(wire, service)
+    assert words[:20] in str(caught.value)
+
+
+async def test_a_server_that_does_not_answer_in_time_is_told(wire, service):
+    if wire.name == "google":
+        pytest.skip("its SDK waits for as long as it takes")
+    late = threading.Event()
+    service.decide = lambda _: late.wait(10) and Answer(b"")
+    async with wire.access(service, retries=0) as model:
+        clients = getattr(model._provider, "_client", model._provider)._clients
+        clients.first.timeout = 0.2
+        with pytest.raises(ModelFailure, match="did not answer in time"):
+            await converse(model)
+        late.set()
 
 
 async def test_a_server_that_is_not_there_is_named_with_the_remedy(wire, service):

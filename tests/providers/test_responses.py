@@ -50,6 +50,19 @@ async def test_the_items_of_a_turn_go_back_in_order_under_their_identifiers(serv
     assert "status" not in items[0]
 
 
+async def test_the_phase_of_a_message_goes_back_with_it_though_nothing_was_reasoned(service):
+    content = [{"type": "output_text", "text": "Let me look.", "annotations": []}]
+    message = {"id": "msg_1", "type": "message", "role": "assistant", "status": "completed"}
+    message |= {"content": content, "phase": "commentary"}
+    done = WIRE._event("response.output_item.done", output_index=0, item=message)
+    _, after = WIRE.answer()
+    service.will_stream(done, *after)
+    reply = await service.ask()
+    service.will_answer("Yes.")
+    await service.ask([user("Go"), *reply, user("On")])
+    assert service.bodies[1]["input"][1] == message
+
+
 async def test_strict_mode_is_used_only_where_it_changes_nothing(service):
     service.will_answer("Yes.")
     optional = {**CLOSED, "required": []}
@@ -110,6 +123,11 @@ async def test_failures_within_the_stream_are_told(service):
     service.will_stream(WIRE._event("error", code="x", message="No room", param=None))
     with pytest.raises(ModelFailure, match=r"No room.*try again"):
         await service.ask([user("Go")])
+    message = "Your input exceeds the context window of this model."
+    response["error"] = {"code": "context_length_exceeded", "message": message}
+    service.will_stream(WIRE._event("response.failed", response=response))
+    with pytest.raises(ModelFailure, match="more than the model takes"):
+        await service.ask([user("Go")])
 
 
 async def test_images_and_documents_find_their_parts(service):
@@ -135,6 +153,10 @@ async def test_the_official_endpoint_means_responses_and_another_one_chat(servic
     assert "Responses" in type(access_model("openai:m")._provider).__name__
     monkeypatch.setenv("OPENAI_BASE_URL", service.url)
     assert "Responses" not in type(access_model("openai:m")._provider).__name__
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://eu.api.openai.com/v1/")
+    assert "Responses" in type(access_model("openai:m")._provider).__name__
+    chat = access_model("openai:m", api="chat")._provider
+    assert chat.capabilities.tools_max == 128
     with pytest.raises(ModelFailure, match=r"'assistants'.*'responses' or 'chat'"):
         access_model("openai:m", api="assistants")
 

@@ -86,7 +86,7 @@ class AnthropicProvider(StreamingProvider[AnthropicConversation]):
             lambda client: client.close(),
         )
         place = describe_place(str(self._clients.first.base_url))
-        self._service = Service(name=self.name, place=place, key_variable=KEY_VARIABLE, sdk=sdk)
+        self._service = Service(name=self.name, place=place, key_variable=KEY_VARIABLE)
 
     def holds(self, schema: Mapping[str, Any], *, tools: bool) -> bool:
         """Whether the service holds an answer to this schema: it knows only some."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Union
@@ -24,6 +25,7 @@ URL_VARIABLE = "OPENAI_BASE_URL"
 """Where the SDK looks for another server."""
 USAGE_OPTION = "stream_options"
 """The part of a request that asks for counts of tokens."""
+_OPENAI = re.compile(r"https://([a-z]+\.)?api\.openai\.com(/|$)")
 _HINT = (
     "; or give base_url=… for a server of your own, such as http://127.0.0.1:11434/v1 for Ollama"
 )
@@ -55,6 +57,12 @@ class ChatCompleted:
 ChatItem = Union[TextDelta, ThoughtDelta, ChatCompleted]
 
 
+def is_elsewhere(base_url: str | None) -> bool:
+    """Whether another server than OpenAI's own is meant, which has regions too."""
+    url = base_url or os.environ.get(URL_VARIABLE)
+    return bool(url and not _OPENAI.match(url))
+
+
 def connect(
     name: str, *, base_url: str | None, key: str | None, retries: int
 ) -> tuple[Clients, Service]:
@@ -69,7 +77,7 @@ def connect(
         lambda client: client.close(),
     )
     place = describe_place(str(clients.first.base_url))
-    return clients, Service(name=name, place=place, key_variable=KEY_VARIABLE, sdk=sdk)
+    return clients, Service(name=name, place=place, key_variable=KEY_VARIABLE)
 
 
 class ChatClient:
@@ -78,7 +86,7 @@ class ChatClient:
     def __init__(
         self, name: str, *, base_url: str | None = None, key: str | None = None, retries: int = 2
     ) -> None:
-        self.is_compatible = bool(base_url or os.environ.get(URL_VARIABLE))
+        self.is_compatible = is_elsewhere(base_url)
         self.asks_for_usage = True
         self._clients, self._service = connect(name, base_url=base_url, key=key, retries=retries)
 
@@ -101,24 +109,18 @@ class ChatClient:
             request[USAGE_OPTION] = {"include_usage": True}
         if tools:
             request["tools"] = tools
-        stream: Any = None
         heard = False
         try:
             client = await self._clients.get()
-            stream = await client.chat.completions.create(
-                model=model,
-                messages=messages,
-                stream=True,
-                **request,
-            )
-            async with stream:
-                async for chunk in stream:
+            async with await client.chat.completions.create(
+                model=model, messages=messages, stream=True, **request
+            ) as chunks:
+                async for chunk in chunks:
                     heard = True
                     for delta in answer.absorb(chunk):
                         yield delta
         except Exception as failure:
-            begun = stream is not None
-            await self._service.fail(failure, model, self._list_models, begun=begun)
+            await self._service.fail(failure, model, self._list_models, heard=heard)
         if answer.finish_reason in (None, *_MISHAPS):
             self._service.break_off(heard=heard)
         yield answer.complete()
@@ -129,7 +131,7 @@ class ChatClient:
             client = await self._clients.get()
             answer = await client.completions.create(model=model, prompt=prompt, **options)
         except Exception as failure:
-            await self._service.fail(failure, model, self._list_models, begun=False)
+            await self._service.fail(failure, model, self._list_models, heard=False)
         return answer.choices[0].text, _sum_up(answer.usage)
 
     async def weigh(
@@ -149,7 +151,7 @@ class ChatClient:
                     messages=[*before, begun], logprobs=True, top_logprobs=most, **options
                 )
         except Exception as failure:
-            await self._service.fail(failure, model, self._list_models, begun=False)
+            await self._service.fail(failure, model, self._list_models, heard=False)
         return _read_weights(answer.choices[0].logprobs), _sum_up(answer.usage)
 
     def _nativize_controls(self, controls: Controls) -> dict[str, Any]:

@@ -16,8 +16,28 @@ from ..naming import suggest_name
 
 TRY_AGAIN = "Nothing of it was used: try again."
 _NO_SUCH_SERVICE = "If it stays so, check base_url: what answers there may be another service."
+_SHORTEN = (
+    "It is more than the model takes: leave old canisters out, lower result_budget and tools_budget"
+    " in the limits, or take a model with more room."
+)
+_TOO_LONG = re.compile(
+    r"context.{0,30}(length|window|size)|(prompt|input) is too long|token count.{0,40}exceeds"
+    r"|maximum model length",
+    re.IGNORECASE,
+)
+"""How services say that a conversation is longer than what their models read."""
+_NO_SUCH_MODEL = "model_not_found"
+"""The code of an error with which OpenAI's Responses answer with 400, not 404."""
+_UNREACHABLE = ("cannot be reached.", "Check base_url, the server, and the network.")
+_TROUBLES = {
+    **dict.fromkeys(
+        ("APIConnectionError", "ClientConnectorError", "ConnectError", "ConnectTimeout"),
+        _UNREACHABLE,
+    ),
+    "APITimeoutError": ("did not answer in time.", "Try again."),
+}
+"""What the SDKs raise where nothing of an answer came, in our words, with the remedy."""
 _WORDS_MAX = 500
-_SECRETIVE = ("AuthenticationError", "PermissionDeniedError")
 
 SuggestModel = Callable[[], Awaitable[list[str]]]
 """Asks the service which models it has."""
@@ -30,36 +50,50 @@ class Service:
     name: str
     place: str
     key_variable: str
-    sdk: Any
+    status_attribute: str = "status_code"
+    """What the errors of the SDK call the HTTP status with which the service answered."""
 
     @property
     def who(self) -> str:
         """The model and its place, to begin a sentence with."""
         return f"The model {self.name!r} at {self.place}"
 
+    def read_status(self, failure: Exception) -> int | None:
+        """The HTTP status with which the service answered, if that is what went wrong."""
+        return getattr(failure, self.status_attribute, None)
+
     async def fail(
-        self, failure: Exception, model: str, list_models: SuggestModel, *, begun: bool
+        self, failure: Exception, model: str, list_models: SuggestModel, *, heard: bool
     ) -> NoReturn:
-        """Raises what an SDK of the family of `openai` and `anthropic` raised, in our words."""
+        """Raises what an SDK raised, in our words; `heard` tells whether anything of an answer came."""
         if isinstance(failure, ModelFailure):
             raise failure
-        if begun and isinstance(failure, self.sdk.APIConnectionError):
-            self.break_off(failure)
-        for kind, words, remedy in self._tell_troubles():
-            if isinstance(failure, getattr(self.sdk, kind)):
-                raise ModelFailure(f"{self.who} {words}", remedy=remedy) from (
-                    None if kind in _SECRETIVE else failure
-                )
-        # OpenAI's Responses answer with 400 for a model that they do not know.
-        unknown = getattr(failure, "code", None) == "model_not_found"
-        if unknown or isinstance(failure, self.sdk.NotFoundError):
+        status = self.read_status(failure)
+        if status == 404 or getattr(failure, "code", None) == _NO_SUCH_MODEL:
             await self.fail_unknown(failure, model, list_models)
-        if isinstance(failure, self.sdk.APIStatusError):
-            status: int = getattr(failure, "status_code", 500)
-            remedy = "" if 400 <= status < 500 else TRY_AGAIN
-            words = f"{self.who} answered with an error: {shorten(str(failure))}"
-            raise ModelFailure(words, remedy=remedy) from failure
-        self.break_off(failure)
+        if status is not None:
+            self._fail_status(status, failure)
+        kinds = [kind.__name__ for kind in type(failure).__mro__]
+        known = next((_TROUBLES[kind] for kind in kinds if kind in _TROUBLES), None)
+        if heard or known is None:
+            self.break_off(failure)
+        words, remedy = known
+        raise ModelFailure(f"{self.who} {words}", remedy=remedy) from failure
+
+    def _fail_status(self, status: int, failure: Exception) -> NoReturn:
+        """Raises what the service answered, in our words; its own on a key are not repeated."""
+        said = shorten(str(getattr(failure, "message", None) or failure)).rstrip(".")
+        cause: Exception | None = failure
+        words, remedy = f"answered with an error: {said}.", find_remedy(said, status)
+        if status == 401 or (status == 400 and "API key" in said):
+            words, remedy = "refused the key.", f"Check the key, as {self.key_variable} or key=…"
+            cause = None
+        elif status == 403:
+            words, remedy = "refuses this to your key.", "Check what the account may use."
+            cause = None
+        elif status == 429:
+            words, remedy = "is over its rate limit or quota.", "Wait, or check the account."
+        raise ModelFailure(f"{self.who} {words}", remedy=remedy) from cause
 
     async def fail_unknown(
         self, failure: Exception, model: str, list_models: SuggestModel
@@ -83,38 +117,24 @@ class Service:
 
     def break_off(self, failure: Exception | None = None, *, heard: bool = True) -> NoReturn:
         """Raises that an answer did not come to its end; where nothing of it came, it may be none."""
-        cause = "." if failure is None else f": {shorten(f'{type(failure).__name__}: {failure}')}"
+        cause = "" if failure is None else f": {shorten(f'{type(failure).__name__}: {failure}')}"
+        remedy = find_remedy(cause)
         raise ModelFailure(
-            f"The answer of the model {self.name!r} at {self.place} broke off{cause}",
-            remedy=TRY_AGAIN if heard else f"{TRY_AGAIN} {_NO_SUCH_SERVICE}",
+            f"The answer of the model {self.name!r} at {self.place} broke off{cause.rstrip('.')}.",
+            remedy=remedy if heard else f"{remedy} {_NO_SUCH_SERVICE}",
         ) from failure
 
-    def _tell_troubles(self) -> tuple[tuple[str, str, str], ...]:
-        """What the SDKs raise, in our words, with the remedy; the first that fits is taken."""
-        return (
-            ("AuthenticationError", *tell_refused_key(self.key_variable)),
-            (
-                "PermissionDeniedError",
-                "refuses this to your key.",
-                "Check what the account may use.",
-            ),
-            ("RateLimitError", "is over its rate limit or quota.", "Wait, or check the account."),
-            ("APITimeoutError", "did not answer in time.", "Try again."),
-            ("APIConnectionError", *CANNOT_BE_REACHED),
-        )
 
-
-CANNOT_BE_REACHED = ("cannot be reached.", "Check base_url, the server, and the network.")
+def find_remedy(said: str, status: int = 500) -> str:
+    """What helps against an error of a service, by its words and its HTTP status."""
+    if status == 413 or _TOO_LONG.search(said):
+        return _SHORTEN
+    return "" if 400 <= status < 500 else TRY_AGAIN
 
 
 def shorten(words: str) -> str:
     """A service's own words, which may be a whole page."""
     return words if len(words) <= _WORDS_MAX else f"{words[:_WORDS_MAX]}…"
-
-
-def tell_refused_key(variable: str) -> tuple[str, str]:
-    """What happened, and the remedy."""
-    return "refused the key.", f"Check the key, as {variable} or key=…"
 
 
 def import_sdk(package: str, extra: str) -> Any:

@@ -7,7 +7,7 @@ import base64
 from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from ..canisters import AssistantCanister, Usage
 from ..contents import TextualContent
@@ -15,16 +15,7 @@ from ..events import TextDelta, ThoughtDelta
 from ..exceptions import ModelFailure
 from ..turns import STOP_FILTERED, STOP_LENGTH, Call, Controls, TurnCompleted, TurnRequest
 from .clients import Clients
-from .failures import (
-    CANNOT_BE_REACHED,
-    TRY_AGAIN,
-    Service,
-    describe_place,
-    find_key,
-    import_sdk,
-    shorten,
-    tell_refused_key,
-)
+from .failures import TRY_AGAIN, Service, describe_place, find_key, import_sdk
 from .gemini_dialect import translate_for_gemini
 from .google_contents import PROVIDER, GoogleConversation, is_recent, nativize_tool
 from .streaming import Stream, StreamingProvider
@@ -48,7 +39,6 @@ _STOP_REASONS = {
 }
 """All others, and those that a newer service may have, are mishaps."""
 _NOT_STOPPED = "FINISH_REASON_UNSPECIFIED"
-_UNREACHABLE = frozenset(("ConnectError", "ClientConnectorError", "ConnectTimeout"))
 _RETRY_DELAY = 0.5
 
 
@@ -74,9 +64,10 @@ class GoogleProvider(StreamingProvider[GoogleConversation]):
             lambda: sdk.Client(vertexai=False, api_key=key or "none", http_options=options),
             lambda client: client.aio.aclose(),
         )
-        self._errors = import_sdk("google.genai.errors", "google")
         place = describe_place(base_url or _PLACE)
-        self._service = Service(name=self.name, place=place, key_variable=KEY_VARIABLE, sdk=sdk)
+        self._service = Service(
+            name=self.name, place=place, key_variable=KEY_VARIABLE, status_attribute="code"
+        )
 
     def holds(self, schema: Mapping[str, Any], *, tools: bool) -> bool:
         """Whether the service holds an answer to this schema: older models do not beside tools."""
@@ -104,40 +95,6 @@ class GoogleProvider(StreamingProvider[GoogleConversation]):
 
     def _expect(self, request: TurnRequest) -> _Answer:
         return _Answer(self._service, self._model)
-
-    def _read_status(self, failure: Exception) -> int | None:
-        return getattr(failure, "code", None)
-
-    async def _fail(self, failure: Exception, *, begun: bool) -> NoReturn:
-        if isinstance(failure, ModelFailure):
-            raise failure
-        if isinstance(failure, self._errors.APIError):
-            await self._fail_status(failure)
-        families = {family.__name__ for family in type(failure).__mro__}
-        if families & _UNREACHABLE:
-            words, remedy = CANNOT_BE_REACHED
-            raise ModelFailure(f"{self._service.who} {words}", remedy=remedy) from failure
-        self._service.break_off(failure)
-
-    async def _fail_status(self, failure: Any) -> NoReturn:
-        """What the service answered, in our words; its own on a key are not repeated."""
-        who, code = self._service.who, failure.code
-        words = shorten(str(failure.message or failure))
-        if code == 401 or (code == 400 and "API key" in words):
-            what, remedy = tell_refused_key(KEY_VARIABLE)
-            raise ModelFailure(f"{who} {what}", remedy=remedy) from None
-        if code == 403:
-            remedy = "Check what the account may use."
-            raise ModelFailure(f"{who} refuses this to your key.", remedy=remedy) from None
-        if code == 404:
-            await self._service.fail_unknown(failure, self._model, self._list_models)
-        if code == 429:
-            remedy = "Wait, or check the account."
-            raise ModelFailure(
-                f"{who} is over its rate limit or quota.", remedy=remedy
-            ) from failure
-        remedy = "" if 400 <= (code or 0) < 500 else TRY_AGAIN
-        raise ModelFailure(f"{who} answered with an error: {words}.", remedy=remedy) from failure
 
     async def _list_models(self) -> list[str]:
         client = await self._clients.get()

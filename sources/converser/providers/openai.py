@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, TypeGuard
@@ -41,7 +40,7 @@ from ..turns import (
     TurnItem,
     TurnRequest,
 )
-from .chat import URL_VARIABLE, USAGE_OPTION, ChatClient, ChatCompleted
+from .chat import USAGE_OPTION, ChatClient, ChatCompleted, is_elsewhere
 from .chat_tools import nativize_fitted_tool, nativize_strict_tool, nativize_tool
 from .dialects import form_answer
 from .pictures import PICTURES, find_image_type
@@ -157,8 +156,7 @@ def create_provider(
     `api` ("responses" or "chat") chooses otherwise.
     """
     if api is None:
-        elsewhere = base_url or os.environ.get(URL_VARIABLE)
-        api = "chat" if elsewhere else "responses"
+        api = "chat" if is_elsewhere(base_url) else "responses"
     if api == "responses":
         from .responses import ResponsesProvider
 

@@ -24,7 +24,7 @@ from ..turns import (
 )
 from .chat import connect
 from .dialects import form_answer, open_top
-from .failures import TRY_AGAIN, Service, is_since
+from .failures import Service, find_remedy, is_since
 from .openai import TOOLS_MAX
 from .responses_items import (
     PROVIDER,
@@ -165,7 +165,7 @@ class _Answer:
 
     def _fail(self, words: str) -> None:
         raise ModelFailure(
-            f"{self._service.who} answered with an error: {words}.", remedy=TRY_AGAIN
+            f"{self._service.who} answered with an error: {words}.", remedy=find_remedy(words)
         )
 
     def complete(self) -> TurnCompleted | None:
@@ -205,12 +205,14 @@ def _read_words(part: Any) -> str:
 
 def _keep_all(items: list[Any], model: str) -> dict[str, Any]:
     """What this model demands back, where it is more than words and calls."""
-    if all(item.type == "message" or _is_plain_call(item) for item in items):
+    if all(map(_is_plain, items)):
         return {}
     return {PROVIDER: {"model": model, "items": [_keep(item) for item in items]}}
 
 
-def _is_plain_call(item: Any) -> bool:
+def _is_plain(item: Any) -> bool:
+    if item.type == "message":
+        return not item.phase
     return item.type == "function_call" and not item.namespace
 
 

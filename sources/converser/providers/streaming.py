@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Generic, NoReturn, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from ..canisters import Canister, DocumentCanister, ResultCanister, UserCanister
 from ..contents import ImageContent
@@ -161,11 +161,9 @@ class StreamingProvider(ABC, Generic[_C]):
         answer = self._expect(request)
         deferral = self._concessions.deferral and bool(request.search)
         native = self._compose(request)
-        stream: Stream | None = None
         heard = False
         try:
-            stream = await self._open(native)
-            async with stream as events:
+            async with await self._open(native) as events:
                 async for event in events:
                     heard = True
                     for delta in answer.absorb(event):
@@ -173,14 +171,15 @@ class StreamingProvider(ABC, Generic[_C]):
             completed = answer.complete()
         except Exception as failure:
             self._concede(failure, request, deferral=deferral)
-            await self._fail(failure, begun=stream is not None)
+            await self._service.fail(failure, self._model, self._list_models, heard=heard)
         if completed is None:
             self._service.break_off(heard=heard)
         yield completed
 
     def _concede(self, failure: Exception, request: TurnRequest, *, deferral: bool) -> None:
         """Raises `Concession` where the service refused what it can do without."""
-        self._concessions.concede(self._read_status(failure), request, deferral=deferral)
+        status = self._service.read_status(failure)
+        self._concessions.concede(status, request, deferral=deferral)
 
     @abstractmethod
     def _compose(self, request: TurnRequest) -> dict[str, Any]:
@@ -197,13 +196,6 @@ class StreamingProvider(ABC, Generic[_C]):
     @abstractmethod
     async def _list_models(self) -> list[str]:
         """The models that the service has."""
-
-    async def _fail(self, failure: Exception, *, begun: bool) -> NoReturn:
-        await self._service.fail(failure, self._model, self._list_models, begun=begun)
-
-    def _read_status(self, failure: Exception) -> int | None:
-        """The HTTP status with which the service answered, if that is what went wrong."""
-        return getattr(failure, "status_code", None)
 
     def _list_found(self, request: TurnRequest) -> Mapping[str, Invoker]:
         """The tools that the service loads where they were found."""
