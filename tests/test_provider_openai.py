@@ -266,7 +266,7 @@ async def test_a_context_that_is_full_in_mid_stream_is_told_with_the_remedy(serv
 
 async def test_a_refused_key_is_told_without_repeating_what_the_service_says_of_it(service):
     service.will_fail(401, "Incorrect API key provided: sk-proj-SECRET")
-    with pytest.raises(ModelFailure, match="refused the key") as caught:
+    with pytest.raises(ModelFailure, match="wants a key") as caught:
         await ask(service)
     assert "SECRET" not in str(caught.value)
     assert caught.value.__cause__ is None

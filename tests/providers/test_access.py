@@ -196,6 +196,27 @@ def test_a_key_that_cannot_be_sent_is_refused_and_not_shown(provider, key):
     assert "SECRET" not in "".join(traceback.format_exception(caught.value))
 
 
+HOMES = (
+    ("openai:m", "OPENAI_API_KEY", "https://eu.api.openai.com/v1"),
+    ("anthropic:m", "ANTHROPIC_API_KEY", "https://api.anthropic.com"),
+    ("google:m", "GEMINI_API_KEY", "https://generativelanguage.googleapis.com"),
+)
+
+
+@pytest.mark.parametrize(("name", "variable", "url"), HOMES)
+def test_a_service_gets_its_key_from_the_environment_also_where_its_address_is_named(
+    monkeypatch, name, variable, url
+):
+    monkeypatch.delenv(variable, raising=False)
+    monkeypatch.delenv("GOOGLE_API_KEY", raising=False)
+    with pytest.raises(ModelFailure, match=variable):
+        access_model(name, base_url=url)
+    assert access_model(name, base_url=url.replace(".com", ".com.example")) is not None
+    monkeypatch.setenv(variable, "sk-mine")
+    model = access_model(name, base_url=url)
+    assert model._provider._service.key.value == "sk-mine"
+
+
 async def test_white_space_round_a_key_is_not_part_of_it(service):
     service.will_answer("Hello.")
     async with access_model("openai:m", base_url=service.url, key=" sk-mine\n") as model:

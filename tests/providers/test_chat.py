@@ -99,7 +99,7 @@ async def test_what_is_not_there_is_no_sign_of_blindness(service):
     service.will_fail(404, WIRE.error(404, "no such model"), times=2)
     service.will_answer("Noon.")
     async with WIRE.access(service) as model:
-        with pytest.raises(ModelFailure, match="not known there"):
+        with pytest.raises(ModelFailure, match="no such model"):
             await converse(model, [user("Look", picture)])
         await converse(model, [user("Look", picture)])
     assert "image_url" in json.dumps(service.bodies[2])

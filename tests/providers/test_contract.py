@@ -168,11 +168,34 @@ async def test_stop_reasons_become_ours(wire, service, stop, reason):
 
 async def test_a_refused_key_is_told_without_repeating_it(wire, service):
     service.will_fail(401, wire.error(401, "invalid key: sk-SECRET"))
-    with pytest.raises(ModelFailure, match="refused the key") as caught:
-        await ask(wire, service)
-    assert wire.key_variable in str(caught.value)
+    with pytest.raises(ModelFailure, match=r"refused the key.*Check the key, as key=") as caught:
+        async with wire.access(service, key="sk-SECRET") as model:
+            await converse(model)
     assert "SECRET" not in str(caught.value)
     assert caught.value.__cause__ is None
+
+
+async def test_a_server_that_wants_a_key_is_not_said_to_want_that_of_another_one(wire, service):
+    service.will_fail(401, wire.error(401, "who are you?"))
+    with pytest.raises(ModelFailure, match=r"wants a key\. Give it as key=") as caught:
+        await ask(wire, service)
+    assert wire.key_variable not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("status", "remedy"), [(403, "what the account may use"), (429, "Wait, or check the account")]
+)
+async def test_what_a_key_may_not_do_is_told_in_the_service_s_words_without_the_key(
+    wire, service, status, remedy
+):
+    words = "sk-SECRET may do 0 of these a day, as https://example.com/plans says."
+    service.will_fail(status, wire.error(status, words))
+    with pytest.raises(
+        ModelFailure, match=rf"may do 0 of these.*plans says\. .*{remedy}"
+    ) as caught:
+        async with wire.access(service, key="sk-SECRET", retries=0) as model:
+            await converse(model)
+    assert "SECRET" not in str(caught.value)
 
 
 async def test_a_missing_key_is_named_before_anything_is_sent(wire, monkeypatch):
@@ -193,6 +216,14 @@ async def test_an_unknown_model_is_answered_with_the_nearest_names(wire, service
     service.will_fail(404, wire.error(404, "model-1 was not found"))
     with pytest.raises(ModelFailure, match="Did you mean 'model-1-large'"):
         await ask(wire, service)
+
+
+async def test_a_known_model_is_not_called_unknown_where_something_else_is_not_there(wire):
+    with Stage(wire, "model-1") as service:
+        service.will_fail(404, wire.error(404, "no such endpoint"))
+        with pytest.raises(ModelFailure, match=r"no such endpoint.*base_url") as caught:
+            await service.ask()
+    assert "Did you mean" not in str(caught.value)
 
 
 async def test_after_429_it_tries_again(wire, service):
@@ -230,12 +261,13 @@ TOO_LONG = (
     (400, "the request exceeds the available context size (4096 tokens)"),
     (400, "The input token count (1048577) exceeds the maximum number of tokens allowed"),
     (413, "Request exceeds the maximum size"),
+    (429, "Request too large for gpt-5 on tokens per min (TPM): Limit 30000, Requested 50000."),
 )
 
 
 @pytest.mark.parametrize(("status", "words"), TOO_LONG)
 async def test_what_is_too_long_is_told_with_the_remedy(wire, service, status, words):
-    service.will_fail(status, wire.error(status, words))
+    service.will_fail(status, wire.error(status, words), times=3)
     with pytest.raises(ModelFailure, match=r"more than the model takes: .*result_budget") as caught:
         await ask(wire, service)
     assert words[:20] in str(caught.value)

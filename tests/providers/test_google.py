@@ -144,7 +144,7 @@ async def test_a_reason_that_is_not_specified_is_none(service):
 
 async def test_a_key_is_also_refused_as_a_bad_request(service):
     service.will_fail(400, WIRE.error(400, "API key not valid: SECRET."))
-    with pytest.raises(ModelFailure, match="refused the key") as caught:
+    with pytest.raises(ModelFailure, match="wants a key") as caught:
         await service.ask()
     assert "SECRET" not in str(caught.value)
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 KEY_VARIABLE = "ANTHROPIC_API_KEY"
 _URL_VARIABLE = "ANTHROPIC_BASE_URL"
+_HOME = re.compile(r"https://api\.anthropic\.com(/|$)")
 TOKENS_MAX = 32_000
 """Tokens of an answer where the controls do not say: the service wants a number."""
 
@@ -78,15 +79,15 @@ class AnthropicProvider(StreamingProvider[AnthropicConversation]):
             deferral=is_since(model, _GENERATION, _DEFERS_SINCE),
         )
         sdk = import_sdk("anthropic", "anthropic")
-        key = find_key(self.name, key, base_url, KEY_VARIABLE)
-        options = {"api_key": key or "none", "base_url": base_url, "max_retries": retries}
+        found = find_key(self.name, key, base_url, _HOME, KEY_VARIABLE)
+        options = {"api_key": found.sent, "base_url": base_url, "max_retries": retries}
         url = base_url or os.environ.get(_URL_VARIABLE)
         self._clients = Clients(
             lambda: sdk.AsyncAnthropic(**options, **bypass_proxies(sdk, url)),
             lambda client: client.close(),
         )
         place = describe_place(str(self._clients.first.base_url))
-        self._service = Service(name=self.name, place=place, key_variable=KEY_VARIABLE)
+        self._service = Service(name=self.name, place=place, key=found)
 
     def holds(self, schema: Mapping[str, Any], *, tools: bool) -> bool:
         """Whether the service holds an answer to this schema: it knows only some."""

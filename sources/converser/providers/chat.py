@@ -68,16 +68,15 @@ def connect(
 ) -> tuple[Clients, Service]:
     """The clients of the SDK, and how messages call the other end; the key is looked for here."""
     sdk = import_sdk("openai", "openai")
-    key = find_key(name, key, base_url, KEY_VARIABLE, hint=_HINT)
-    # Servers of one's own mostly want no key, but the SDK does.
-    options = {"api_key": key or "none", "base_url": base_url, "max_retries": retries}
+    found = find_key(name, key, base_url, _OPENAI, KEY_VARIABLE, hint=_HINT)
+    options = {"api_key": found.sent, "base_url": base_url, "max_retries": retries}
     url = base_url or os.environ.get(URL_VARIABLE)
     clients = Clients(
         lambda: sdk.AsyncOpenAI(**options, **bypass_proxies(sdk, url)),
         lambda client: client.close(),
     )
     place = describe_place(str(clients.first.base_url))
-    return clients, Service(name=name, place=place, key_variable=KEY_VARIABLE)
+    return clients, Service(name=name, place=place, key=found)
 
 
 class ChatClient:

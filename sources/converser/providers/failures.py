@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
@@ -22,7 +22,7 @@ _SHORTEN = (
 )
 _TOO_LONG = re.compile(
     r"context.{0,30}(length|window|size)|(prompt|input) is too long|token count.{0,40}exceeds"
-    r"|maximum model length",
+    r"|maximum model length|request too large",
     re.IGNORECASE,
 )
 """How services say that a conversation is longer than what their models read."""
@@ -38,18 +38,37 @@ _TROUBLES = {
 }
 """What the SDKs raise where nothing of an answer came, in our words, with the remedy."""
 _WORDS_MAX = 500
+_SECRET_MIN = 8
 
 SuggestModel = Callable[[], Awaitable[list[str]]]
 """Asks the service which models it has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """What a service is sent to know the user by, and where people set it."""
+
+    value: str | None = field(repr=False)
+    place: str
+
+    @property
+    def sent(self) -> str:
+        """What the SDKs are given: servers of one's own mostly want no key, but the SDKs do."""
+        return self.value or "none"
+
+    def hide(self, words: str) -> str:
+        """Words of others without the key, should they repeat it; servers of one's own take any word for one."""
+        is_secret = self.value is not None and len(self.value) >= _SECRET_MIN
+        return words.replace(self.value or "", "…") if is_secret else words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """Who is spoken to: the model as messages call it, where it is, and which variable has its key."""
+    """Who is spoken to: the model as messages call it, where it is, and the key for it."""
 
     name: str
     place: str
-    key_variable: str
+    key: Key
     status_attribute: str = "status_code"
     """What the errors of the SDK call the HTTP status with which the service answered."""
 
@@ -82,27 +101,37 @@ class Service:
 
     def _fail_status(self, status: int, failure: Exception) -> NoReturn:
         """Raises what the service answered, in our words; its own on a key are not repeated."""
-        said = shorten(str(getattr(failure, "message", None) or failure)).rstrip(".")
+        said = self.key.hide(shorten(_read_words(failure)).rstrip("."))
         cause: Exception | None = failure
         words, remedy = f"answered with an error: {said}.", find_remedy(said, status)
         if status == 401 or (status == 400 and "API key" in said):
-            words, remedy = "refused the key.", f"Check the key, as {self.key_variable} or key=…"
+            words, remedy = "refused the key.", f"Check the key, as {self.key.place}."
+            if self.key.value is None:
+                words, remedy = "wants a key.", f"Give it as {self.key.place}."
             cause = None
+        elif status == 404:
+            remedy = "The model is there: check base_url, and what the model can do."
         elif status == 403:
-            words, remedy = "refuses this to your key.", "Check what the account may use."
-            cause = None
+            words = f"refuses this to your key: {said}."
+            remedy, cause = "Check what the account may use.", None
         elif status == 429:
-            words, remedy = "is over its rate limit or quota.", "Wait, or check the account."
+            words = f"is over its rate limit or quota: {said}."
+            remedy = remedy or "Wait, or check the account."
         raise ModelFailure(f"{self.who} {words}", remedy=remedy) from cause
 
     async def fail_unknown(
         self, failure: Exception, model: str, list_models: SuggestModel
     ) -> NoReturn:
-        """Raises that the service does not know the model, with the nearest names that it does."""
+        """Raises that the service does not know the model, with the nearest names that it does.
+
+        Where it does know it, something else is not there, and its own words tell what.
+        """
         try:
             names = await list_models()
         except Exception:
             names = []
+        if model in names:
+            self._fail_status(404, failure)
         remedy = "Check the name of the model, and base_url."
         if names:
             remedy = suggest_name(model, names)
@@ -118,11 +147,22 @@ class Service:
     def break_off(self, failure: Exception | None = None, *, heard: bool = True) -> NoReturn:
         """Raises that an answer did not come to its end; where nothing of it came, it may be none."""
         cause = "" if failure is None else f": {shorten(f'{type(failure).__name__}: {failure}')}"
+        cause = self.key.hide(cause)
         remedy = find_remedy(cause)
         raise ModelFailure(
             f"The answer of the model {self.name!r} at {self.place} broke off{cause.rstrip('.')}.",
             remedy=remedy if heard else f"{remedy} {_NO_SUCH_SERVICE}",
         ) from failure
+
+
+def _read_words(failure: Exception) -> str:
+    """What a service said, without the wrapping that the SDKs quote with it."""
+    body: Any = getattr(failure, "body", None)
+    for key in ("error", "message"):
+        body = body.get(key, body) if isinstance(body, dict) else body  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    if isinstance(body, str) and body.strip():
+        return body
+    return str(getattr(failure, "message", None) or failure)
 
 
 def find_remedy(said: str, status: int = 500) -> str:
@@ -149,16 +189,24 @@ def import_sdk(package: str, extra: str) -> Any:
 
 
 def find_key(
-    name: str, key: str | None, base_url: str | None, *variables: str, hint: str = ""
-) -> str | None:
-    """The key that was given; or the one in the environment, which is for the service itself and goes nowhere else."""
+    name: str,
+    key: str | None,
+    base_url: str | None,
+    home: re.Pattern[str],
+    *variables: str,
+    hint: str = "",
+) -> Key:
+    """The key that was given; or the one in the environment, which is for the service at home and goes nowhere else."""
     if base_url is not None:
         _check_address(name, base_url)
-    if (given := _check_key(name, key)) is not None or base_url is not None:
-        return given
+    is_elsewhere = base_url is not None and not home.match(base_url)
+    place = "key=…, or `key` in the configuration"
+    place = place if is_elsewhere else f"{variables[0]} or key=…"
+    if (given := _check_key(name, key)) is not None or is_elsewhere:
+        return Key(value=given, place=place)
     for variable in variables:
         if found := os.environ.get(variable):
-            return _check_key(name, found)
+            return Key(value=_check_key(name, found), place=place)
     raise ModelFailure(
         f"There is no key for the model {name!r}.",
         remedy=f"Set the environment variable {variables[0]}{hint}.",

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 KEY_VARIABLE = "GEMINI_API_KEY"
 _KEY_VARIABLES = (KEY_VARIABLE, "GOOGLE_API_KEY")
 _PLACE = "https://generativelanguage.googleapis.com"
+_HOME = re.compile(r"https://generativelanguage\.googleapis\.com(/|$)")
 _FILTERED = (
     "SAFETY RECITATION LANGUAGE BLOCKLIST PROHIBITED_CONTENT SPII MODEL_ARMOR"
     " IMAGE_SAFETY IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION ESCALATION PUP_LIMITED_DISABLED"
@@ -57,17 +59,15 @@ class GoogleProvider(StreamingProvider[GoogleConversation]):
             PROVIDER, model, create=lambda _: GoogleConversation(model), nativize=nativize_tool
         )
         sdk = import_sdk("google.genai", "google")
-        key = find_key(self.name, key, base_url, *_KEY_VARIABLES)
+        found = find_key(self.name, key, base_url, _HOME, *_KEY_VARIABLES)
         retry = {"attempts": retries + 1, "initial_delay": _RETRY_DELAY}
         options: dict[str, Any] = {"base_url": base_url or _PLACE, "retry_options": retry}
         self._clients = Clients(
-            lambda: sdk.Client(vertexai=False, api_key=key or "none", http_options=options),
+            lambda: sdk.Client(vertexai=False, api_key=found.sent, http_options=options),
             lambda client: client.aio.aclose(),
         )
         place = describe_place(base_url or _PLACE)
-        self._service = Service(
-            name=self.name, place=place, key_variable=KEY_VARIABLE, status_attribute="code"
-        )
+        self._service = Service(name=self.name, place=place, key=found, status_attribute="code")
 
     def holds(self, schema: Mapping[str, Any], *, tools: bool) -> bool:
         """Whether the service holds an answer to this schema: older models do not beside tools."""
