@@ -20,8 +20,9 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -35,6 +36,7 @@ CALLERS = 8
 """Callers at once for each server."""
 GROWTH_MAX = 40.0
 """Megabytes by which the second half of the calls may make this process grow."""
+CALLS_PER_KILL = 100
 _IMPATIENT = 0.02
 """The share of calls whose caller gives up early."""
 
@@ -101,6 +103,7 @@ class Place:
         self.environment = {MARK: self.mark, "SOAK_LEDGER": str(ledger)}
         self._process: asyncio.subprocess.Process | None = None
         self.url = ""
+        self._turnstile = asyncio.Lock()
 
     @property
     def command(self) -> list[str]:
@@ -132,16 +135,17 @@ class Place:
 
     async def kill(self) -> bool:
         """Kills the server, whoever is its parent, and lets one over HTTP come back after a while."""
-        found = find_processes(self.mark)
-        pids = [pid for pid, command in found.items() if "keeper.py" not in command]
-        for pid in pids:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        if self._process is not None:
-            await self._process.wait()
-            await asyncio.sleep(random.uniform(0, 0.3))
-            await self.start()
-        return bool(pids)
+        async with self._turnstile:
+            found = find_processes(self.mark)
+            pids = [pid for pid, command in found.items() if "keeper.py" not in command]
+            for pid in pids:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            if self._process is not None:
+                await self._process.wait()
+                await asyncio.sleep(random.uniform(0, 0.3))
+                await self.start()
+            return bool(pids)
 
     async def stop(self) -> None:
         """Ends the server for good."""
@@ -181,29 +185,27 @@ class Soak:
     async def run(self, places: list[Place], ensembles: list[converser.Ensemble]) -> None:
         """Calls all servers from many tasks, and kills one of them again and again."""
         async with anyio.create_task_group() as group:
-            for place in places:
-                group.start_soon(self._kill_now_and_then, place)
-            async with anyio.create_task_group() as callers:
-                for ensemble in ensembles:
-                    for _ in range(CALLERS):
-                        callers.start_soon(self._call_again_and_again, ensemble)
-            group.cancel_scope.cancel()
+            kill = partial(group.start_soon, self._kill_one, places)
+            for ensemble in ensembles:
+                for _ in range(CALLERS):
+                    group.start_soon(self._call_again_and_again, ensemble, kill)
         clients = [ensemble.connection for ensemble in ensembles]
         self.tally.recoveries = sum(getattr(client, "reconnects", 0) for client in clients)
 
-    async def _kill_now_and_then(self, place: Place) -> None:
-        while not self._is_over():
-            await asyncio.sleep(random.uniform(0.3, 1.5))
-            with anyio.CancelScope(shield=True):  # a server that was started must be known
-                self.tally.kills += await place.kill()
+    async def _kill_one(self, places: list[Place]) -> None:
+        self.tally.kills += await random.choice(places).kill()
 
-    async def _call_again_and_again(self, ensemble: converser.Ensemble) -> None:
+    async def _call_again_and_again(
+        self, ensemble: converser.Ensemble, kill: Callable[[], None]
+    ) -> None:
         while not self._is_over():
             tool = random.choice(("act", "look"))
             record = Record(tool, f"{len(self.tally.records)}-{random.getrandbits(64):x}")
             self.tally.records.append(record)
             if len(self.tally.records) % 50 == 0:
                 self.tally.memory.append(measure_memory())
+            if len(self.tally.records) % CALLS_PER_KILL == 0:
+                kill()
             await self._call(ensemble, record)
 
     async def _call(self, ensemble: converser.Ensemble, record: Record) -> None:
