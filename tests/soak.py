@@ -62,6 +62,8 @@ class Tally:
     kills: int = 0
     recoveries: int = 0
     late: float = 0.0
+    unrecovered: dict[str, str] = field(default_factory=dict)
+    """Servers that did not answer once the killing was over, and what was said instead."""
     leaks: list[str] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
     memory: list[float] = field(default_factory=list)
@@ -81,6 +83,8 @@ def find_breaches(tally: Tally) -> Iterator[str]:
             yield f"{label} was executed {times} times"
         if record.is_refused and times:
             yield f"{label} is said not to have been executed, and was"
+    for name, words in tally.unrecovered.items():
+        yield f"server {name} has not come back: {words}"
     yield from (f"left behind: {leak}" for leak in tally.leaks)
     yield from (f"nobody took: {complaint}" for complaint in tally.complaints)
     if tally.late > 0.5:
@@ -189,11 +193,21 @@ class Soak:
             for ensemble in ensembles:
                 for _ in range(CALLERS):
                     group.start_soon(self._call_again_and_again, ensemble, kill)
+        for ensemble in ensembles:
+            await self._call_last(ensemble)
         clients = [ensemble.connection for ensemble in ensembles]
         self.tally.recoveries = sum(getattr(client, "reconnects", 0) for client in clients)
 
     async def _kill_one(self, places: list[Place]) -> None:
         self.tally.kills += await random.choice(places).kill()
+
+    async def _call_last(self, ensemble: converser.Ensemble) -> None:
+        """Nobody kills any more: now each server must answer."""
+        invoker, context = ensemble.access_invoker("look"), converser.Context(timeout=TIMEOUT)
+        try:
+            await invoker({"token": f"last-{ensemble.name}"}, context=context)
+        except converser.ToolExecutionFailure as failure:
+            self.tally.unrecovered[ensemble.name] = str(failure)
 
     async def _call_again_and_again(
         self, ensemble: converser.Ensemble, kill: Callable[[], None]

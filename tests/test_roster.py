@@ -36,7 +36,7 @@ from tests.rosters import (
     make_server,
 )
 from tests.servers import processes
-from tests.servers.awkward import TOOL_NAMES, create_awkward_server
+from tests.servers.awkward import TOOL_NAMES, AwkwardServer, create_awkward_server
 
 pytestmark = pytest.mark.anyio
 
@@ -531,6 +531,55 @@ async def test_a_revision_changes_only_what_changed() -> None:
             same = await roster.revise([d, c_narrow, b_else])
         assert (same.kept, same.removed) == (("d", "c", "b"), ("e",))
         assert (same.added, same.changed, same.errors) == ((), (), {})
+
+
+class Lingerer(AwkwardServer):
+    """Takes its leave only when it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.leaving, self.may_leave = anyio.Event(), anyio.Event()
+        self.lifespan = self._linger
+
+    @contextlib.asynccontextmanager
+    async def _linger(self, _: Any) -> AsyncGenerator[dict[str, Any]]:
+        yield {}
+        self.leaving.set()
+        with anyio.CancelScope(shield=True):
+            await self.may_leave.wait()
+
+
+async def test_a_revision_that_was_cancelled_can_be_made_up_for() -> None:
+    lingerer = Lingerer()
+    async with opened(Server.in_process("a", lingerer)) as roster:
+        servers = [make_server(name) for name in "abc"]
+        before = roster.access_ensemble("a")
+        with anyio.fail_after(LIMIT):
+            async with anyio.create_task_group() as group:
+                group.start_soon(roster.revise, servers)
+                await lingerer.leaving.wait()
+                group.cancel_scope.cancel()
+        assert not before.invokers
+        lingerer.may_leave.set()
+        with anyio.fail_after(LIMIT):
+            assert (await roster.reconnect("a")).state is State.CONNECTED
+            revision = await roster.revise(servers)
+        assert (revision.kept, revision.errors) == (("a", "b", "c"), {})
+        assert names_of(roster) == ["a", "b", "c"]
+        assert await call(roster, "c", "c_echo", text="x") == "x"
+
+
+async def test_a_revision_begins_nothing_new_in_a_roster_that_is_being_closed() -> None:
+    lingerer, gated = Lingerer(), GatedServer(Gate(2))
+    async with opened(Server.in_process("a", lingerer)) as roster:
+        with anyio.fail_after(LIMIT / 2):
+            async with anyio.create_task_group() as group:
+                group.start_soon(roster.revise, [Server.in_process("b", gated)])
+                await lingerer.leaving.wait()
+                group.start_soon(roster.close)
+                await anyio.wait_all_tasks_blocked()
+                lingerer.may_leave.set()
+        assert gated.gate.present == 0
 
 
 async def test_a_revision_follows_what_is_enabled_and_leaves_what_was_toggled() -> None:

@@ -73,6 +73,7 @@ def test_a_call_that_was_executed_twice_is_noticed_unless_it_only_reads() -> Non
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
+        (lambda tally: tally.unrecovered.update(a="lost"), "server a has not come back: lost"),
         (lambda tally: tally.leaks.append("process 1"), "left behind: process 1"),
         (lambda tally: tally.complaints.append("Task"), "nobody took: Task"),
         (lambda tally: setattr(tally, "late", 0.6), "after its deadline"),

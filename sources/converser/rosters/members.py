@@ -102,6 +102,11 @@ class Member:
         idle = self.lease.state in (_S.DISCONNECTED, _S.FAILED, _S.NEEDS_AUTH)
         return idle and self.is_enabled and not self.is_lazy
 
+    @property
+    def is_left_out(self) -> bool:
+        """Whether nobody has come to connect it yet, though it wants that."""
+        return self.wants_connection and self.state is _S.DISCONNECTED
+
     async def connect(self, *, anew: bool = False) -> None:
         """Connects and lists the tools; the failure, of our family in any case, is also kept."""
         was_listed, self.is_listed = self.is_listed, True

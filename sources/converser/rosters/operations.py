@@ -79,6 +79,8 @@ class Operations:
             if member.wants_connection:
                 eager.append(member)
         scope = anyio.CancelScope()
+        if not self.is_running:  # all is about to end
+            scope.cancel()
         self._beginnings.add(scope)
         try:
             with scope:
@@ -141,11 +143,14 @@ class Operations:
     async def dismiss(self, members: Iterable[Member]) -> None:
         """Leaves the connections of servers that are no longer wanted, and hides their tools."""
         members = tuple(members)
-        await self.leave(members)
-        for member in members:
-            if not member.is_enabled:
-                self._announce(ServerStateChanged(server=member.name, state=_S.DISCONNECTED.value))
-            member.ensemble.enabled = False
+        try:
+            await self.leave(members)
+        finally:
+            for member in members:
+                if not member.is_enabled:
+                    state = _S.DISCONNECTED.value
+                    self._announce(ServerStateChanged(server=member.name, state=state))
+                member.ensemble.enabled = False
 
     def adapt(self, plan: Plan) -> dict[str, ConverserFailure]:
         """Changes what needs no other connection; gives what failed."""

@@ -161,7 +161,10 @@ class Roster:
             await self._operations.dismiss([member])
 
     async def revise(self, servers: Iterable[MCPServer]) -> Revision:
-        """Makes these the servers, in this order; what did not change goes on undisturbed."""
+        """Makes these the servers, in this order; what did not change goes on undisturbed.
+
+        What one that was cancelled left undone, the next one does.
+        """
         async with self._order:
             self._check_running()
             plan = Plan(self._members, check_servers(servers))
@@ -170,9 +173,12 @@ class Roster:
             gone = [m for n, m in self._members.items() if n in fresh or n in plan.removed]
             self._members = {n: fresh.get(n) or self._members[n] for n in plan.order}
             self._guests &= self._members.keys()
+            for member in fresh.values():
+                member.lease.is_retired = False
             await self._operations.dismiss(gone)
             self._operations.introduce(fresh.values())
-            members = [*fresh.values(), *(member for member, _ in plan.adaptable)]
+            changed = {*fresh.values(), *(member for member, _ in plan.adaptable)}
+            members = [m for m in self._members.values() if m in changed or m.is_left_out]
             await self._operations.begin(members)
             errors.update((m.name, m.failure) for m in members if m.failure is not None)
         return plan.report(errors)
