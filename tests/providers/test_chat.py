@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 from converser.canisters import InvocationCanister, ResultCanister, document, supervisor, user
+from converser.codec import dump_canister, load_canister
 from converser.contents import AudioContent, BlobContent, ImageContent
 from converser.ensembles import Ensemble
 from converser.exceptions import ModelFailure
@@ -18,8 +19,8 @@ from converser.replies import Limits
 from converser.turns import Transcript
 from tests.conversations import converse
 from tests.providers.openai_wires import ChatWire, ResponsesWire
-from tests.providers.scenes import CLOSED, OSLO, Stage, make_clock, make_tools
-from tests.providers.wires import THOUGHT
+from tests.providers.scenes import CLOSED, OSLO, ROME, Stage, make_clock, make_tools
+from tests.providers.wires import SIGNATURE, THOUGHT
 
 pytest.importorskip("openai", reason="needs the extra 'openai'")
 pytestmark = pytest.mark.anyio
@@ -45,6 +46,39 @@ def official(service, monkeypatch):
         return wire.access_without_key()
 
     return access
+
+
+async def test_signatures_that_came_with_thoughts_and_calls_go_back_with_them(service):
+    def think(**piece):
+        return WIRE._chunk({"reasoning": "Hm", "reasoning_details": [{"index": 0, **piece}]})
+
+    signed = {"google": {"thought_signature": SIGNATURE}}
+    before, after = WIRE.answer(calls=[OSLO, ROME])
+    call = {"index": 0, "extra_content": signed}
+    details = [
+        think(type="reasoning.text", text="Let me "),
+        think(type="reasoning.text", text="think."),
+        think(type="reasoning.text", signature=SIGNATURE),
+        think(type="reasoning.encrypted", data="abc"),
+        think(type="reasoning.encrypted", data="def"),
+    ]
+    service.will_stream(*details, *before, WIRE._chunk({"tool_calls": [call]}), *after)
+    service.will_answer("Noon.")
+    reply = await service.ask(ensembles=[make_clock()[0]])
+    revived = [load_canister(dump_canister(canister)) for canister in reply]
+    service.will_answer("Yes.")
+    await service.ask([user("The time?"), *revived, user("Sure?")])
+    for body in service.bodies[1:]:
+        said = next(m for m in body["messages"] if m["role"] == "assistant")
+        assert said["reasoning_details"] == [
+            {"index": 0, "type": "reasoning.text", "text": THOUGHT, "signature": SIGNATURE},
+            {"index": 0, "type": "reasoning.encrypted", "data": "abc"},
+            {"index": 0, "type": "reasoning.encrypted", "data": "def"},
+        ]
+        assert [call.get("extra_content") for call in said["tool_calls"]] == [signed, None]
+    service.will_answer("No.")
+    await service.ask([user("The time?"), *revived, user("Sure?")], model="model-2")
+    assert SIGNATURE not in json.dumps(service.bodies[3])
 
 
 @pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
@@ -204,6 +238,27 @@ async def test_options_for_streams_that_are_refused_to_many_at_once_are_given_up
         for _ in range(6):
             tasks.start_soon(ask, model)
     assert [reply.text for reply in replies] == ["Well."] * 6
+
+
+async def test_silence_of_the_model_is_left_out_and_the_user_speaks_last(service):
+    """As Mistral's service and others demand."""
+    transcript = Transcript([user("Hm")])
+    for text, stop in (("", None), ("", None), ("So I", "length"), ("think.", None)):
+        service.will_answer(text, stop=stop)
+        await service.ask(transcript)
+    said = [[(m["role"], m["content"]) for m in body["messages"]] for body in service.bodies]
+    question = ("user", "Hm")
+    assert said == [
+        [question],
+        [question],
+        [question],
+        [question, ("assistant", "So I"), ("user", "Go on.")],
+    ]
+    transcript.append(user("And?"))
+    service.will_answer("Yes.")
+    await service.ask(transcript)
+    last = [(m["role"], m["content"]) for m in service.bodies[-1]["messages"]]
+    assert last == [question, ("assistant", "So I\n\nthink."), ("user", "And?")]
 
 
 async def test_each_side_says_one_message_at_a_time(service):

@@ -141,7 +141,7 @@ async def test_thinking_that_nothing_came_of_is_no_obstacle(wire, service):
         assert (await converse(model, transcript)).reason is StopReason.TRUNCATED
         transcript.append(user("Well?"))
         assert (await converse(model, transcript)).text == "Yes."
-    assert wire.words(service.bodies[1]) == ["Hm", "Well?"]
+    assert "\n\n".join(wire.words(service.bodies[1])) == "Hm\n\nWell?"
     if wire.name in ("anthropic", "responses"):
         assert wire.thoughts(service.bodies[1]) == []
 

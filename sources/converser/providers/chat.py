@@ -30,6 +30,12 @@ _HINT = (
     "; or give base_url=… for a server of your own, such as http://127.0.0.1:11434/v1 for Ollama"
 )
 _THOUGHTS = ("reasoning_content", "reasoning")
+_DETAILS = "reasoning_details"
+"""What OpenRouter sends beside them, and wants back: pieces with signatures of the services behind it."""
+_GROWING = ("text", "summary")
+"""The parts of such a piece that come bit by bit."""
+SIGNATURE = "extra_content"
+"""What Gemini sends with a call over this wire, and wants back: the signature of its thought."""
 _STOP_REASONS = {
     "stop": "stop",
     "tool_calls": "tool-use",
@@ -50,8 +56,10 @@ class ChatCompleted:
     stop_reason: str
     usage: Usage
     model: str
-    thoughts: Mapping[str, str] = EMPTY
+    thoughts: Mapping[str, Any] = EMPTY
     """What it thought, by the name of the field in which it came."""
+    signatures: tuple[Any, ...] = ()
+    """What came with each call besides, where something did with one of them."""
 
 
 ChatItem = Union[TextDelta, ThoughtDelta, ChatCompleted]
@@ -178,6 +186,7 @@ class _Answer:
     _texts: list[str] = field(default_factory=list[str])
     _calls: list[_PartialCall] = field(default_factory=list["_PartialCall"])
     _thoughts: dict[str, str] = field(default_factory=dict[str, str])
+    _details: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     _usage: Usage = Usage()
     _model: str = ""
     _refused: bool = False
@@ -210,18 +219,37 @@ class _Answer:
                 call.id or "",
                 (function.name if function else None) or "",
                 _write_arguments(function.arguments if function else None),
+                getattr(call, SIGNATURE, None),
             )
         return deltas
 
     def _think(self, extra: Mapping[str, Any]) -> list[ThoughtDelta]:
         """Takes in thinking, for which servers have two names; some send it under both."""
+        details: Any = extra.get(_DETAILS)
+        for piece in details or ():
+            self._add_detail(piece)
         for field_name in _THOUGHTS:
             if thought := extra.get(field_name):
                 self._thoughts[field_name] = self._thoughts.get(field_name, "") + str(thought)
                 return [ThoughtDelta(text=str(thought))]
         return []
 
-    def _extend_call(self, index: int | None, identifier: str, name: str, arguments: str) -> None:
+    def _add_detail(self, piece: Mapping[str, Any]) -> None:
+        """Adds a piece of thinking, to the one before it where it continues that."""
+        last: dict[str, Any] = self._details[-1] if self._details else {}
+        same = all(last.get(key) == piece.get(key) for key in ("type", "index"))
+        if not same or last.keys().isdisjoint(_GROWING):
+            self._details.append(dict(piece))
+            return
+        for key, value in piece.items():
+            if key in _GROWING:
+                last[key] = f"{last.get(key) or ''}{value or ''}"
+            elif value is not None:
+                last[key] = value
+
+    def _extend_call(
+        self, index: int | None, identifier: str, name: str, arguments: str, signature: Any
+    ) -> None:
         """Adds a piece to its call; some servers give all calls one index or none, and no identifiers."""
         for call in reversed(self._calls):
             if call.index == index and identifier in ("", call.identifier):
@@ -229,8 +257,9 @@ class _Answer:
                     break
                 call.arguments.append(arguments)
                 call.name = call.name or name
+                call.signature = signature or call.signature
                 return
-        self._calls.append(_PartialCall(index, identifier, name, [arguments]))
+        self._calls.append(_PartialCall(index, identifier, name, [arguments], signature))
 
     def complete(self) -> ChatCompleted:
         """The whole answer."""
@@ -239,13 +268,16 @@ class _Answer:
             for call in self._calls
         )
         reason = self.finish_reason or ""
+        details = {_DETAILS: self._details} if self._details else {}
+        signatures = tuple(call.signature for call in self._calls)
         return ChatCompleted(
             text="".join(self._texts),
             calls=calls,
             stop_reason=STOP_FILTERED if self._refused else _STOP_REASONS.get(reason, reason),
             usage=self._usage,
             model=self._model,
-            thoughts=self._thoughts,
+            thoughts={**self._thoughts, **details},
+            signatures=signatures if any(signatures) else (),
         )
 
 
@@ -255,6 +287,7 @@ class _PartialCall:
     identifier: str
     name: str
     arguments: list[str]
+    signature: Any = None
 
     def is_whole(self) -> bool:
         """Whether nothing can be added to the arguments, as they are JSON already."""

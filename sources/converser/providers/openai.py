@@ -40,12 +40,12 @@ from ..turns import (
     TurnItem,
     TurnRequest,
 )
-from .chat import USAGE_OPTION, ChatClient, ChatCompleted, is_elsewhere
+from .chat import SIGNATURE, USAGE_OPTION, ChatClient, ChatCompleted, is_elsewhere
 from .chat_tools import nativize_fitted_tool, nativize_strict_tool, nativize_tool
 from .dialects import form_answer
 from .pictures import PICTURES, find_image_type
 from .streaming import Concessions
-from .translations import Definitions, fit_identifier, heal, recall
+from .translations import GO_ON, Definitions, fit_identifier, heal, recall
 
 Message = dict[str, Any]
 
@@ -54,7 +54,7 @@ TOOLS_MAX = 128
 _IDENTIFIER_MAX = 40
 """Characters that OpenAI takes here; some servers, such as vLLM, make longer ones."""
 _KEPT = "chat"
-_JOINED = ("user", "system")
+_JOINED = ("user", "system", "assistant")
 _IMAGES_FOLLOW = "What the results above could not show:"
 _SOUNDS = {
     **dict.fromkeys(("audio/mpeg", "audio/mp3"), "mp3"),
@@ -117,6 +117,7 @@ class OpenAIProvider:
         messages = self._translations.setdefault(request.canisters, fresh).update(request.canisters)
         tools = self._definitions.translate(request.invokers)
         form = _compose_format(request.answer_schema)
+        messages = _end_with_user(messages)
         stream = self._client.stream(self._model, messages, tools, request.controls, **form)
         asks_for_usage = self._client.asks_for_usage
         try:
@@ -132,6 +133,15 @@ class OpenAIProvider:
                 raise Concession from failure
             self._concessions.concede(getattr(failure.__cause__, "status_code", None), request)
             raise
+
+
+def _end_with_user(messages: list[Message]) -> list[Message]:
+    """The messages, with a word of the user's where the model spoke last: many a server wants one to ask it again."""
+    if messages and _is_silent(messages[-1]):
+        messages = messages[:-1]
+    if not messages or messages[-1]["role"] != "assistant":
+        return messages
+    return [*messages, {"role": "user", "content": GO_ON}]
 
 
 def _compose_format(schema: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -198,7 +208,7 @@ class _Translation:
         self._shown: list[Message] = []
 
     def update(self, transcript: Transcript) -> list[Message]:
-        thoughts: Mapping[str, str] = EMPTY
+        kept: Mapping[str, Any] = EMPTY
         for canister in heal(transcript[self._count :]):
             if isinstance(canister, ResultCanister):
                 shown = [part for part in canister.contents if _is_shown(part, self._files)]
@@ -206,11 +216,12 @@ class _Translation:
             else:
                 self._show()
             nativize_canister(canister, self._messages, files=self._files)
+            _drop_silence(self._messages)
             _join_last(self._messages)
             if isinstance(canister, AssistantCanister):
-                thoughts = recall(canister, _KEPT, self._model).get("thoughts", EMPTY)
+                kept = recall(canister, _KEPT, self._model)
             elif isinstance(canister, InvocationCanister):
-                self._messages[-1].update(thoughts)
+                _add_kept(self._messages[-1], kept)
         self._show()
         self._count = len(transcript)
         return self._messages
@@ -221,6 +232,26 @@ class _Translation:
             words = {"type": "text", "text": _IMAGES_FOLLOW}
             self._messages.append({"role": "user", "content": [words, *self._shown]})
             self._shown = []
+
+
+def _add_kept(message: Message, kept: Mapping[str, Any]) -> None:
+    """Adds what came with the last of a message's calls, and with all of them."""
+    message.update(kept.get("thoughts", EMPTY))
+    calls = message["tool_calls"]
+    signatures = kept.get("signatures", ())[: len(calls)]
+    if len(signatures) == len(calls) and signatures[-1]:
+        calls[-1][SIGNATURE] = signatures[-1]
+
+
+def _drop_silence(messages: list[Message]) -> None:
+    """Leaves out an answer without words or calls that others followed: some services refuse it for good."""
+    if len(messages) > 1 and _is_silent(messages[-2]):
+        del messages[-2]
+
+
+def _is_silent(message: Message) -> bool:
+    is_spoken = message["role"] != "assistant" or message["content"].strip()
+    return not is_spoken and "tool_calls" not in message
 
 
 def _join_last(messages: list[Message]) -> None:
@@ -242,13 +273,14 @@ def _list_parts(content: str | list[Message]) -> list[Message]:
 
 def compose_turn(chat: ChatCompleted, *, asked: str = "") -> TurnCompleted:
     """The end of a turn, from a whole chat completion; what a server may want back of thoughts is kept."""
-    kept = bool(asked and chat.thoughts and chat.calls)
+    kept: dict[str, Any] = {"thoughts": chat.thoughts, "signatures": chat.signatures}
+    kept = {key: value for key, value in kept.items() if value and asked and chat.calls}
     canister = AssistantCanister(
         contents=(TextualContent(text=chat.text),) if chat.text else (),
         model=chat.model,
         stop_reason=chat.stop_reason,
         usage=chat.usage,
-        extras={_KEPT: {"model": asked, "thoughts": chat.thoughts}} if kept else EMPTY,
+        extras={_KEPT: {"model": asked, **kept}} if kept else EMPTY,
     )
     return TurnCompleted(canister=canister, calls=chat.calls)
 
