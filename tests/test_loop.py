@@ -106,6 +106,18 @@ async def test_what_is_no_list_of_ensembles_is_told(ensembles):
     assert not model.requests
 
 
+@pytest.mark.parametrize(
+    "options",
+    [{"controls": {"temperature": 0}}, {"limits": {"turns": 3}}, {"policies": lambda *_: None}],
+)
+async def test_options_of_the_wrong_kind_are_told(options):
+    model = ScriptedModel(["Hi."])
+    name = next(iter(options))
+    with pytest.raises(ConfigurationFailure, match=rf"'{name}' was given .* {name}=\w*"):
+        await converse(model, **options)
+    assert not model.requests
+
+
 async def test_ensembles_may_come_one_by_one():
     model = ScriptedModel(["Hi."])
     await converse(model, ensembles=(each for each in [make_ensemble(echo=echo)]))

@@ -96,6 +96,38 @@ def test_a_tool_is_found_in_the_languages_of_the_world(query, best):
     assert find(query, WORLD)[0] == best
 
 
+BRANDS = make_tools(
+    "brands",
+    Tool(name="github_search", description="Finds code."),
+    Tool(name="gitStatus", description="Tells what is changed in the branches."),
+    Tool(name="videoList", description="Lists what is on YouTube, by categories."),
+    Tool(name="OAuth2Login", description="Opens the boxes."),
+    Tool(name="поиск_файлов"),
+    Tool(name="検索"),
+)
+
+
+@pytest.mark.parametrize(
+    ("query", "best"),
+    [
+        ("GitHub", "github_search"),
+        ("github", "github_search"),
+        ("git", "gitStatus"),
+        ("youtube", "videoList"),
+        ("YouTube", "videoList"),
+        ("category", "videoList"),
+        ("branch", "gitStatus"),
+        ("a box", "OAuth2Login"),
+        ("поиск", "поиск_файлов"),
+        ("検索", "検索"),
+    ],
+)
+def test_a_tool_is_found_however_its_name_is_written_and_whatever_it_is_called_on_the_wire(
+    query, best
+):
+    assert BRANDS.access_invoker(find(query, BRANDS)[0]).tool.name == best
+
+
 @pytest.mark.parametrize("query", ["", "!?", "submarine", "雨", "음악"])
 def test_words_that_no_tool_has_find_nothing(query):
     assert find(query) == []
@@ -124,6 +156,9 @@ def test_an_index_is_kept_until_the_tools_change():
 def test_words_are_split_as_people_read_names():
     assert split_words("getHTTPResponses_v2 for-Straße") == [
         "get", "http", "response", "v2", "for", "strasse"
+    ]  # fmt: skip
+    assert split_words("directories boxes branches passes databases ties class") == [
+        "directory", "box", "branch", "pass", "database", "tie", "class"
     ]  # fmt: skip
 
 

@@ -117,7 +117,7 @@ def _is_object(schema: dict[str, Any]) -> bool:
 
 def _wrap(schema: dict[str, Any]) -> dict[str, Any]:
     """The schema of an object with the answer in it; what counts at the root stays there."""
-    if '"$ref": "#"' in json.dumps(schema):
+    if '"$ref": "#"' in json.dumps(schema, default=str):
         raise SchemaInvalidity(
             "The schema of the answer refers to itself as a whole, and is not of the type `object`.",
             remedy="Put the part that repeats into `$defs`, or make the answer an object.",

@@ -83,6 +83,7 @@ class Model:
         transcript holds what was completed, with a result for each invocation, and can go on.
         With `answer`, a dataclass or another type or a JSON Schema, `reply.answer` is such an object.
         """
+        _check_options(controls, limits, policies)
         form = None if answer is None else AnswerForm(answer)
         transcript = _open_transcript(canisters)
         ensembles = _list_ensembles(ensembles)
@@ -185,6 +186,22 @@ def _list_ensembles(ensembles: Iterable[Ensemble]) -> tuple[Ensemble, ...]:
             ' converser.create_local_ensemble("name", [function]).',
         )
     return listed
+
+
+def _check_options(controls: object, limits: object, policies: object) -> None:
+    """Refuses options that are no such thing, which nobody would miss until the middle of a conversation."""
+    kinds = (
+        (controls, Controls, "controls=Controls(temperature=0)"),
+        (limits, Limits, "limits=Limits(turns=10)"),
+        (policies, Iterable, "policies=[policy]"),
+    )
+    for value, kind, example in kinds:
+        if not isinstance(value, kind):
+            name = example.partition("=")[0]
+            raise ConfigurationFailure(
+                f"The option {name!r} was given a value of type {type(value).__name__}.",
+                remedy=f"Give it as {example}.",
+            )
 
 
 def access_model(

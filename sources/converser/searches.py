@@ -33,25 +33,43 @@ _WORDS = re.compile(f"[{_UNSPACED_CHARACTERS}]+|[^\\W_{_UNSPACED_CHARACTERS}]+")
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _STEM_MIN = 4
+_HISSES = ("ches", "shes", "sses", "xes", "zzes")
 
 
 def split_words(text: str) -> list[str]:
     """The words of a text or of a name in any style, lower-cased, without accents and a plural's `s`."""
-    plain = text if text.isascii() else _strip_accents(text)
     words: list[str] = []
-    for word in _WORDS.findall(_HUMPS.sub(" ", plain)):
+    for word in _WORDS.findall(_HUMPS.sub(" ", _strip_accents(text))):
         if len(word) > 1 and _UNSPACED.match(word):
             words += (word[at : at + 2] for at in range(len(word) - 1))
             continue
         lowered = word.casefold()
-        if len(lowered) >= _STEM_MIN and lowered.endswith("s") and not lowered.endswith("ss"):
-            lowered = lowered[:-1]
-        words.append(lowered)
+        words.append(_make_singular(lowered) if lowered[-1] == "s" else lowered)
     return words
+
+
+def list_words(text: str) -> list[str]:
+    """The same, and as a whole those that capitals divide: people write GitHub where tools say github."""
+    words = split_words(text)
+    if _HUMPS.search(text):
+        wholes = (word for word in _WORDS.findall(_strip_accents(text)) if not word.islower())
+        words += (_make_singular(word.casefold()) for word in wholes if _HUMPS.search(word))
+    return words
+
+
+def _make_singular(word: str) -> str:
+    """The word without what makes it a plural, as far as its letters tell."""
+    if len(word) < _STEM_MIN or word[-1] != "s" or word.endswith("ss"):
+        return word
+    if word.endswith("ies") and len(word) > _STEM_MIN:
+        return f"{word[:-3]}y"
+    return word[:-2] if word.endswith(_HISSES) else word[:-1]
 
 
 def _strip_accents(text: str) -> str:
     """The text with letters that are the same however they were typed, and without accents."""
+    if text.isascii():
+        return text
     return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFKD", text)))
 
 
@@ -95,7 +113,7 @@ def search_tools(indexes: Sequence[ToolIndex], query: str, limit: int) -> list[s
 
 def score_tools(indexes: Sequence[ToolIndex], query: str) -> dict[str, float]:
     """How well each tool fits that fits at all, in the order of the indexes."""
-    words = sorted(set(split_words(query)))
+    words = sorted(set(list_words(query)))
     count = sum(len(index.names) for index in indexes)
     average = sum(index.length for index in indexes) / count if count else 0.0
     rarities = {word: _weigh(word, indexes, count) for word in words}
@@ -125,11 +143,14 @@ def _weigh(word: str, indexes: Sequence[ToolIndex], count: int) -> float:
 
 
 def _count_words(invoker: Invoker) -> Counter[str]:
-    """The words of a tool; those of its name count most."""
-    counts: Counter[str] = Counter(split_words(invoker.description))
-    for word in split_words(invoker.name):
+    """The words of a tool; those of its name count most, on the wire and as its server has it."""
+    counts = Counter(list_words(invoker.description))
+    named = Counter(list_words(invoker.name))
+    if not invoker.name.endswith(invoker.tool.name):
+        named |= Counter(list_words(invoker.tool.name))
+    for word in named.elements():
         counts[word] += _NAME_WEIGHT
-    for word in split_words(invoker.annotations.title or ""):
+    for word in list_words(invoker.annotations.title or ""):
         counts[word] += _TITLE_WEIGHT
     if invoker.ensemble is not None:
         counts.update(split_words(invoker.ensemble.name))
