@@ -114,6 +114,52 @@ def test_the_configuration_has_keys_and_models_for_the_choice():
     assert "MINE" not in choice.reason
 
 
+def test_a_server_at_the_name_of_a_service_is_taken_with_its_model_and_not_for_the_service_s_key():
+    table = {"base_url": "http://models.example/v1"}
+    choice = choose(["OPENAI_API_KEY"], tables={"openai": {**table, "model": "m"}})
+    assert choice.reason == "openai:m: its address is in the configuration."
+    choice = choose(["OPENAI_API_KEY"], tables={"openai": table})
+    assert choice.provider == "embedded"
+    assert "For openai, base_url names a server, but no model is." in choice.reason
+    assert "No key is set" not in choice.reason
+    choice = choose(["OPENAI_API_KEY"], tables={"openai": {"base_url": HOMES[0][2]}})
+    assert choice.reason.endswith(": OPENAI_API_KEY is set.")
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("claude-sonnet-5", "'anthropic:claude-sonnet-5'"),
+        ("gpt-5.5", "'openai:gpt-5.5'"),
+        ("openai/gpt-5.5", "'openai:gpt-5.5'"),
+        ("Gemini:gemini-3.8-flash", "'google'"),
+    ],
+)
+def test_a_model_without_its_provider_is_told_with_it(name, meant):
+    with pytest.raises(ModelFailure, match=rf"Did you mean {meant}\?"):
+        access_model(name)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('[model]\nnme = "ollama:x"', r"'nme', but names no model\. Write name = "),
+        ('[model]\nprovider = "openai"\nmodel = "m"', r"'provider', but names no model"),
+        (
+            '[model]\nname = "mine:m"\n[provider.mine]\nkey = "k"',
+            r'not say what it is\. .*"openai"',
+        ),
+        (
+            '[model]\nname = "openai:m"\n[provider]\nopenai = "k"',
+            r"Write it as \[provider.openai\]",
+        ),
+    ],
+)
+def test_tables_that_do_not_say_enough_are_told_with_what_to_write(configure, text, words):
+    with pytest.raises(ModelFailure, match=words):
+        access_model(configuration=configure(text))
+
+
 def test_only_a_server_that_answers_like_one_counts(service):
     assert list_local_models(service.url) == ["text-embedder", "qwen3:8b"]
     for listing in ({"data": [{}]}, {"hello": 1}, [1], "x"):

@@ -11,7 +11,8 @@ from ..exceptions import ConfigurationFailure, ModelFailure
 from ..immutables import EMPTY
 from ..turns import Provider
 from .automatic import CLOUDS, Chooser
-from .registry import OURS, create_provider
+from .failures import is_home
+from .registry import OURS, create_provider, list_others
 
 if TYPE_CHECKING:
     from ..configuration import Configuration
@@ -33,7 +34,7 @@ def access_provider(
     wanted: dict[str, Any] = {}
     if name is None:
         wanted = dict(_get_table(tables, "model"))
-        name = str(wanted.pop("name", AUTOMATIC))
+        name = _pop_name(wanted)
     providers = _get_table(tables, "provider")
     provider, _, model = name.partition(":")
     reason = f"{name} was asked for."
@@ -41,8 +42,8 @@ def access_provider(
         choice = _prepare_choice(configuration, providers).choose()
         provider, model, reason = choice.provider, choice.model, choice.reason
         (report or _write_to_stderr)(f"Model: {reason}")
-    table = dict(_get_table(providers, provider))
-    usual_model, kind = str(table.pop("model", "")), str(table.pop("type", provider))
+    table = dict(_get_table(providers, provider, "provider."))
+    usual_model, kind = str(table.pop("model", "")), _pop_kind(table, provider)
     settled = {**_resolve(configuration, provider, {**table, **wanted}), **options}
     if report is not None and kind == "embedded":
         settled["report"] = report
@@ -57,16 +58,39 @@ def access_provider(
 
 def _find_usual_model(kind: str, options: Mapping[str, Any]) -> str:
     """The model of a service that is taken where none is named; other servers have others."""
-    if "base_url" in options:
+    if "base_url" in options and not is_home(kind, str(options["base_url"])):
         return ""
     return next((cloud.model for cloud in CLOUDS if cloud.provider == kind), "")
 
 
-def _get_table(tables: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+def _pop_name(wanted: dict[str, Any]) -> str:
+    """The name of the model in `[model]`, which must not be lost by a slip there."""
+    if wanted and "name" not in wanted:
+        raise ModelFailure(
+            f"In the configuration, [model] has {next(iter(wanted))!r}, but names no model.",
+            remedy='Write name = "PROVIDER:MODEL", or name = "auto".',
+        )
+    return str(wanted.pop("name", AUTOMATIC))
+
+
+def _pop_kind(table: dict[str, Any], provider: str) -> str:
+    """What a provider is; a name of one's own does not say it."""
+    kind = str(table.pop("type", provider))
+    if table and kind == provider and kind not in OURS and kind not in list_others():
+        raise ModelFailure(
+            f"In the configuration, [provider.{provider}] does not say what it is.",
+            remedy='Write type = "openai" for a server that speaks Chat Completions, or one of:'
+            f" {', '.join(OURS)}.",
+        )
+    return kind
+
+
+def _get_table(tables: Mapping[str, Any], key: str, within: str = "") -> Mapping[str, Any]:
     table = tables.get(key, EMPTY)
     if not isinstance(table, Mapping):
+        place = within + key
         raise ModelFailure(
-            f"In the configuration, {key!r} is not a table.", remedy=f"Write it as [{key}] …"
+            f"In the configuration, {place!r} is not a table.", remedy=f"Write it as [{place}] …"
         )
     return cast("Mapping[str, Any]", table)
 
@@ -75,7 +99,7 @@ def _prepare_choice(configuration: Configuration | None, providers: Mapping[str,
     """A choice among providers with addresses that can be tried; a key that cannot be found is none."""
     chooser = Chooser(tables={})
     for name in providers:
-        table = dict(_get_table(providers, name))
+        table = dict(_get_table(providers, name, "provider."))
         for key in ("base_url", "key"):
             if key in table:
                 value = table.pop(key)

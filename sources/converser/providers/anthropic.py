@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 KEY_VARIABLE = "ANTHROPIC_API_KEY"
 _URL_VARIABLE = "ANTHROPIC_BASE_URL"
-_HOME = re.compile(r"https://api\.anthropic\.com(/|$)")
 TOKENS_MAX = 32_000
 """Tokens of an answer where the controls do not say: the service wants a number."""
 
@@ -79,7 +78,7 @@ class AnthropicProvider(StreamingProvider[AnthropicConversation]):
             deferral=is_since(model, _GENERATION, _DEFERS_SINCE),
         )
         sdk = import_sdk("anthropic", "anthropic")
-        found = find_key(self.name, key, base_url, _HOME, KEY_VARIABLE)
+        found = find_key(self.name, key, base_url, PROVIDER, KEY_VARIABLE)
         options = {"api_key": found.sent, "base_url": base_url, "max_retries": retries}
         url = base_url or os.environ.get(_URL_VARIABLE)
         self._clients = Clients(

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from ..exceptions import ModelFailure
 from ..immutables import EMPTY
-from .failures import describe_place
+from .failures import describe_place, is_home
 from .openai import LLAMACPP_URL, LMSTUDIO_URL, OLLAMA_URL
 
 _PROBE_SECONDS = 0.5
@@ -92,10 +92,9 @@ class Chooser:
     def _find_cloud(self) -> Choice | None:
         for cloud in CLOUDS:
             table = self._get_table(cloud.provider)
-            variable = next((name for name in cloud.variables if self.environment.get(name)), "")
-            if not variable and "key" not in table:
+            where = self._find_key(cloud, table)
+            if not where:
                 continue
-            where = f"{variable} is set" if variable else "its key is in the configuration"
             if self.is_installed(cloud.package):
                 model = str(table.get("model", cloud.model))
                 return self._settle(cloud.provider, model, f"{where}.")
@@ -107,6 +106,19 @@ class Chooser:
             names = ", ".join(cloud.variables[0] for cloud in CLOUDS)
             self.remarks.append(f"No key is set ({names}).")
         return None
+
+    def _find_key(self, cloud: Cloud, table: Mapping[str, Any]) -> str:
+        """Where the key of a service is; that of another server at its name may need none, but a model."""
+        url = str(table.get("base_url", ""))
+        if url and not is_home(cloud.provider, url) and "key" not in table:
+            if "model" in table:
+                return "its address is in the configuration"
+            self.remarks.append(f"For {cloud.provider}, base_url names a server, but no model is.")
+            return ""
+        if "key" in table:
+            return "its key is in the configuration"
+        variable = next((name for name in cloud.variables if self.environment.get(name)), "")
+        return f"{variable} is set" if variable else ""
 
     def _find_local(self) -> Choice | None:
         if not self.is_installed("openai"):

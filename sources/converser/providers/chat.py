@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Union
@@ -15,7 +14,7 @@ from ..events import TextDelta, ThoughtDelta
 from ..immutables import EMPTY
 from ..turns import STOP_FILTERED, STOP_LENGTH, Call, Controls
 from .clients import Clients, bypass_proxies
-from .failures import Service, describe_place, find_key, import_sdk
+from .failures import Service, describe_place, find_key, import_sdk, is_home
 
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletionChunk
@@ -25,7 +24,7 @@ URL_VARIABLE = "OPENAI_BASE_URL"
 """Where the SDK looks for another server."""
 USAGE_OPTION = "stream_options"
 """The part of a request that asks for counts of tokens."""
-_OPENAI = re.compile(r"https://([a-z]+\.)?api\.openai\.com(/|$)")
+_SERVICE = "openai"
 _HINT = (
     "; or give base_url=… for a server of your own, such as http://127.0.0.1:11434/v1 for Ollama"
 )
@@ -66,9 +65,9 @@ ChatItem = Union[TextDelta, ThoughtDelta, ChatCompleted]
 
 
 def is_elsewhere(base_url: str | None) -> bool:
-    """Whether another server than OpenAI's own is meant, which has regions too."""
+    """Whether another server than OpenAI's own is meant."""
     url = base_url or os.environ.get(URL_VARIABLE)
-    return bool(url and not _OPENAI.match(url))
+    return bool(url and not is_home(_SERVICE, url))
 
 
 def connect(
@@ -76,7 +75,7 @@ def connect(
 ) -> tuple[Clients, Service]:
     """The clients of the SDK, and how messages call the other end; the key is looked for here."""
     sdk = import_sdk("openai", "openai")
-    found = find_key(name, key, base_url, _OPENAI, KEY_VARIABLE, hint=_HINT)
+    found = find_key(name, key, base_url, _SERVICE, KEY_VARIABLE, hint=_HINT)
     options = {"api_key": found.sent, "base_url": base_url, "max_retries": retries}
     url = base_url or os.environ.get(URL_VARIABLE)
     clients = Clients(

@@ -26,6 +26,12 @@ _TOO_LONG = re.compile(
     re.IGNORECASE,
 )
 """How services say that a conversation is longer than what their models read."""
+_HOMES = {
+    "anthropic": re.compile(r"https://api\.anthropic\.com(/|$)"),
+    "google": re.compile(r"https://generativelanguage\.googleapis\.com(/|$)"),
+    "openai": re.compile(r"https://([a-z]+\.)?api\.openai\.com(/|$)"),
+}
+"""Where the services themselves are, of which OpenAI's has regions too."""
 _NO_SUCH_MODEL = "model_not_found"
 """The code of an error with which OpenAI's Responses answer with 400, not 404."""
 _UNREACHABLE = ("cannot be reached.", "Check base_url, the server, and the network.")
@@ -188,18 +194,23 @@ def import_sdk(package: str, extra: str) -> Any:
         ) from failure
 
 
+def is_home(service: str, base_url: str) -> bool:
+    """Whether an address is that of the service itself."""
+    return service in _HOMES and _HOMES[service].match(base_url) is not None
+
+
 def find_key(
     name: str,
     key: str | None,
     base_url: str | None,
-    home: re.Pattern[str],
+    service: str,
     *variables: str,
     hint: str = "",
 ) -> Key:
-    """The key that was given; or the one in the environment, which is for the service at home and goes nowhere else."""
+    """The key that was given; or the one in the environment, which is for the service itself and goes nowhere else."""
     if base_url is not None:
         _check_address(name, base_url)
-    is_elsewhere = base_url is not None and not home.match(base_url)
+    is_elsewhere = base_url is not None and not is_home(service, base_url)
     place = "key=…, or `key` in the configuration"
     place = place if is_elsewhere else f"{variables[0]} or key=…"
     if (given := _check_key(name, key)) is not None or is_elsewhere:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 KEY_VARIABLE = "GEMINI_API_KEY"
 _KEY_VARIABLES = (KEY_VARIABLE, "GOOGLE_API_KEY")
 _PLACE = "https://generativelanguage.googleapis.com"
-_HOME = re.compile(r"https://generativelanguage\.googleapis\.com(/|$)")
 _FILTERED = (
     "SAFETY RECITATION LANGUAGE BLOCKLIST PROHIBITED_CONTENT SPII MODEL_ARMOR"
     " IMAGE_SAFETY IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION ESCALATION PUP_LIMITED_DISABLED"
@@ -59,7 +57,7 @@ class GoogleProvider(StreamingProvider[GoogleConversation]):
             PROVIDER, model, create=lambda _: GoogleConversation(model), nativize=nativize_tool
         )
         sdk = import_sdk("google.genai", "google")
-        found = find_key(self.name, key, base_url, _HOME, *_KEY_VARIABLES)
+        found = find_key(self.name, key, base_url, PROVIDER, *_KEY_VARIABLES)
         retry = {"attempts": retries + 1, "initial_delay": _RETRY_DELAY}
         options: dict[str, Any] = {"base_url": base_url or _PLACE, "retry_options": retry}
         self._clients = Clients(

@@ -28,6 +28,9 @@ OURS = {
 }
 """Ours, by room and function; nobody else can take these names."""
 
+_FAMILIES = {"claude": "anthropic", "gemini": "google", "gpt": "openai", "chatgpt": "openai"}
+"""Whose models have names that begin so."""
+
 Factory = Callable[..., Provider]
 
 
@@ -41,7 +44,7 @@ def find_factory(name: str) -> Factory:
     if name not in others:
         raise ModelFailure(
             f"There is no provider {name!r}.",
-            remedy=f"{suggest_name(name, [*OURS, *others])} A model is named PROVIDER:MODEL.",
+            remedy=f"{_suggest_provider(name, [*OURS, *others])} A model is named PROVIDER:MODEL.",
         )
     try:
         loaded: Factory = others[name].load()
@@ -52,6 +55,18 @@ def find_factory(name: str) -> Factory:
             remedy="Repair or remove the package that brings it.",
         ) from failure
     return loaded
+
+
+def _suggest_provider(name: str, known: list[str]) -> str:
+    """What may be meant by what is no provider: often it is a model, or both with a slash between."""
+    provider, _, model = name.partition("/")
+    if model and provider in known:
+        return f"Did you mean '{provider}:{model}'?"
+    family = next((each for each in _FAMILIES if name.lower().startswith(each)), "")
+    if not family:
+        return suggest_name(name, known)
+    meant = _FAMILIES[family]
+    return f"Did you mean {meant if name.lower() == family else f'{meant}:{name}'!r}?"
 
 
 def list_others() -> Mapping[str, EntryPoint]:
