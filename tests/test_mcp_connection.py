@@ -31,8 +31,8 @@ DEADLINE = 20.0
 class WireClient(SessionClient):
     """A client of a server behind a wire that can be cut, and a door that can be shut."""
 
-    def __init__(self) -> None:
-        patience = Patience(attempts=3, delay=0.001, delay_max=0.01)
+    def __init__(self, *, delay: float = 0.001) -> None:
+        patience = Patience(attempts=3, delay=delay, delay_max=10 * delay)
         super().__init__("wire", "http", patience, None)
         self.is_open = True
         self.wires: list[Any] = []
@@ -200,6 +200,44 @@ async def test_a_lost_server_comes_back_by_itself_and_its_tools_are_compared() -
     changes = [e for e in events if isinstance(e, converser.ToolsChanged)]
     assert states == ["reconnecting", "connected", "disconnected"]
     assert changes[0].added == changes[1].removed == ("grown_1",)
+
+
+async def test_a_call_that_waits_for_a_lost_server_opens_nothing_after_a_disconnect() -> None:
+    client = WireClient(delay=0.3)
+
+    async def call() -> None:
+        with pytest.raises(converser.MCPConnectionFailure):
+            await client.call_tool("echo", {"text": "x"})
+
+    with anyio.fail_after(DEADLINE):
+        await client.connect()
+        client.is_open = False
+        await client.cut()
+        async with anyio.create_task_group() as group:
+            group.start_soon(call)
+            await anyio.wait_all_tasks_blocked()
+            assert client.state is State.RECONNECTING
+            client.is_open = True
+            await client.disconnect()
+    assert client.state is State.DISCONNECTED
+
+
+async def test_a_listing_opens_nothing_after_a_disconnect() -> None:
+    client = converser.StdioMCPClient(processes.raw_command("leisurely-pages"))
+
+    async def list_tools() -> None:
+        with pytest.raises(converser.MCPConnectionFailure):
+            await client.list_tools()
+
+    with anyio.fail_after(DEADLINE):
+        await client.connect()
+        async with anyio.create_task_group() as group:
+            group.start_soon(list_tools)
+            await anyio.wait_all_tasks_blocked()
+            await client.disconnect()
+        state = client.state
+        await client.disconnect()
+    assert state is State.DISCONNECTED
 
 
 async def test_a_session_that_a_defect_of_its_transport_ended_comes_back_by_itself() -> None:

@@ -208,6 +208,12 @@ BODIES = (
     _fault(
         "http-event-flood", "5,000 notifications in a stream", "EventFlood", timeout=15.0, guard=40
     ),
+    _fault(
+        "http-countless-progress",
+        "progress in numbers that no float can hold",
+        "CountlessProgress",
+        act="progress",
+    ),
     _fault("http-unsolicited", "asks for sampling", "UnsolicitedRequest", words="fine, refused"),
     _fault("http-gzip", "a sound answer that is compressed", "SoundGzip"),
     _fault("http-broken-gzip", "an answer that claims to be compressed", "BrokenGzip", **_BROKEN),

@@ -280,6 +280,13 @@ FLOODS = (
         guard=40,
         act="progress",
     ),
+    _fault(
+        "countless-progress",
+        "progress in numbers that no float can hold",
+        "CountlessProgress",
+        act="progress",
+        at_most={"started": 1},
+    ),
     _fault("request-flood", "3,000 requests at once", "RequestFlood", timeout=15.0),
     _fault("odd-requests", "requests under ids that are none", "OddRequests"),
     _fault("unsolicited-sampling", "asks for sampling", "Unsolicited", words="fine, refused"),

@@ -116,6 +116,14 @@ class EndlessEmptyPages(Scenario):
         return {"tools": [] if number else [GOOD], "nextCursor": str(number + 1)}
 
 
+class LeisurelyPages(Scenario):
+    """The first page comes when nobody will ask for the second any more."""
+
+    def list_tools(self, cursor: str | None) -> JSON:
+        sys.stdin.read()
+        return {"tools": [GOOD], "nextCursor": "2"}
+
+
 class UnknownContent(Scenario):
     """`good` gives text, and a block of a kind that does not exist yet."""
 
@@ -390,6 +398,7 @@ SCENARIOS: dict[str, Callable[[], Scenario]] = {
     "duplicate-names": DuplicateNames,
     "stuck-cursor": StuckCursor,
     "endless-pages": EndlessPages,
+    "leisurely-pages": LeisurelyPages,
     "endless-empty-pages": EndlessEmptyPages,
     "unknown-content": UnknownContent,
     "missing-content": MissingContent,

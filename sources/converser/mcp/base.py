@@ -207,6 +207,7 @@ class SessionClient(ABC):
             except Exception as failure:
                 translated = self._translate(failure, site, session)
                 is_gone = is_connection_lost(failure) and was_not_executed(failure)
+                may_repeat = may_repeat and self._is_wanted
                 if not may_repeat or not (is_gone or may_log_in(failure)):
                     raise translated from failure
                 may_repeat = False
@@ -251,11 +252,11 @@ class SessionClient(ABC):
         self, failure: Exception, translated: MCPFailure, attempts: Attempts
     ) -> bool:
         """Whether a failed call is to be made once more, after what that needs."""
-        if self.state is ConnectionState.DISCONNECTED or attempts.are_over:
+        if not self._is_wanted or attempts.are_over:
             return False
         if was_not_executed(failure):
             # Where the session is lost, a new one is opened; else the server may be restarting.
-            return is_connection_lost(failure) or await attempts.pause()
+            return is_connection_lost(failure) or (await attempts.pause() and self._is_wanted)
         if attempts.count > 0:
             return False
         if is_unauthorized(failure):
@@ -278,12 +279,17 @@ class SessionClient(ABC):
                 return await self._connection.connect(limit)
             except Exception as failure:
                 heals = self.state is ConnectionState.RECONNECTING
-                if attempts and heals and await attempts.wait():
+                if attempts and heals and await attempts.wait() and self._is_wanted:
                     continue
                 seconds = self._patience.connect_timeout
                 seconds = seconds if limit is None else min(seconds, limit)
                 translated = self._translate(failure, self._site("connect", site.tool, seconds))
                 raise (attempts.judge(translated) if attempts else translated) from failure
+
+    @property
+    def _is_wanted(self) -> bool:
+        """Whether an attempt may be repeated: nobody has disconnected meanwhile, who would not end what it opens."""
+        return self.state is not ConnectionState.DISCONNECTED
 
     def _create_salvager(self) -> Salvager:
         return Salvager(sends_headers=self.transport == "http")
@@ -346,10 +352,9 @@ class SessionClient(ABC):
     ) -> MCPFailure:
         """One of our family; the failure of a call on an old session does not end the new one."""
         if is_connection_lost(failure):
-            is_forgotten = (
-                self.transport == "http"
-            )  # only the session is gone: others may be answered
-            self._connection.mark_lost(session, self.caller.settle if is_forgotten else None)
+            # Over HTTP only the session is gone: others may still be answered in it.
+            settle = self.caller.settle if self.transport == "http" else None
+            self._connection.mark_lost(session, settle)
         elif is_unauthorized(failure):
             self._connection.retire(session, failure, self.caller.settle)
         return translate_failure(failure, site)

@@ -18,6 +18,8 @@ from .failures import Site, blame_answer, is_connection_lost
 
 ROUNDS_MAX = 10
 """How often a server may ask back during one call."""
+_PAUSE = 0.1
+"""Seconds that a server gets which asks back for nothing but time."""
 
 _AS_IT_CAME: TypeAdapter[Any] = TypeAdapter(Any)
 """The session has held a result to the rules of the protocol already, before it makes a model of it."""
@@ -113,15 +115,12 @@ async def request_sign_of_life(session: ClientSession) -> None:
             raise
 
 
-_PATIENCE = 0.1
-
-
 async def _answer_requests(
     session: ClientSession, result: wire.InputRequiredResult
 ) -> wire.InputResponses | None:
     """The answers of our handlers, all asked at once; nothing where the server just wants time."""
     if not result.input_requests:
-        await anyio.sleep(_PATIENCE)
+        await anyio.sleep(_PAUSE)
         return None
     responses: wire.InputResponses = {}
     refusals: list[wire.ErrorData] = []

@@ -13,6 +13,16 @@ def as_list(value: Any) -> list[Any] | None:
     return value if is_array(value) else None
 
 
+def as_number(value: Any) -> float | None:
+    """A JSON number, or nothing; also of one that is too large for a float."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return None
+
+
 def as_dictionary(value: Any) -> dict[str, Any] | None:
     """A JSON object, or nothing."""
     return value if is_object(value) else None

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from types import TracebackType
 from typing import Any
@@ -14,10 +14,12 @@ from mcp.shared.message import SessionMessage
 from typing_extensions import Self
 
 from ..tasks import spawn
+from .narrowing import as_number
 from .salvage import Salvager
 
 _WATCHED = frozenset({"tools/list", "tools/call"})
 _CANCELLATION = "notifications/cancelled"
+_PROGRESS = "notifications/progress"
 _CANCELLATION_PATIENCE = 5.0
 _BROKEN = (anyio.BrokenResourceError, anyio.ClosedResourceError)
 
@@ -53,6 +55,10 @@ class Tap:
         if isinstance(item, Exception):
             return item
         message = item.message
+        if isinstance(message, wire.JSONRPCNotification) and message.method == _PROGRESS:
+            params = _drop_odd_numbers(message.params or {})
+            item.message = message.model_copy(update={"params": params})
+            return item
         if not isinstance(message, wire.JSONRPCResponse | wire.JSONRPCError) or message.id is None:
             return item
         method = self._asked.pop(message.id, None)
@@ -62,6 +68,15 @@ class Tap:
         if result is not message.result:
             item.message = message.model_copy(update={"result": result})
         return item
+
+
+def _drop_odd_numbers(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Progress as the SDK can take it: a number that is too large for a float would end its session."""
+    return {
+        key: value
+        for key, value in params.items()
+        if key not in ("progress", "total") or as_number(value) is not None
+    }
 
 
 class _TappedStream:

@@ -65,8 +65,9 @@ class Operations:
         self._announce = _ignore
 
     def introduce(self, members: Iterable[Member]) -> None:
-        """Tells of servers that nobody has heard of, and that are disabled: no step would tell it."""
+        """Opens servers to calls, and tells of those that are disabled: no step would tell it."""
         for member in members:
+            member.lease.is_retired = False
             if not member.is_enabled:
                 self.tell_state(member)
 
@@ -74,7 +75,6 @@ class Operations:
         """Connects those that want it; with `strict`, gives up as soon as a required one fails."""
         eager: list[Member] = []
         for member in members:
-            member.lease.is_retired = False
             member.recall(self._keeper)
             if member.wants_connection:
                 eager.append(member)

@@ -173,10 +173,10 @@ class Roster:
             gone = [m for n, m in self._members.items() if n in fresh or n in plan.removed]
             self._members = {n: fresh.get(n) or self._members[n] for n in plan.order}
             self._guests &= self._members.keys()
-            for member in fresh.values():
-                member.lease.is_retired = False
-            await self._operations.dismiss(gone)
-            self._operations.introduce(fresh.values())
+            try:
+                await self._operations.dismiss(gone)
+            finally:
+                self._operations.introduce(fresh.values())
             changed = {*fresh.values(), *(member for member, _ in plan.adaptable)}
             members = [m for m in self._members.values() if m in changed or m.is_left_out]
             await self._operations.begin(members)

@@ -166,6 +166,17 @@ class UnsolicitedRequest(Sound):
         await line.send_event(compose_reply(request, text_result("fine, refused")))
 
 
+class CountlessProgress(Sound):
+    async def trouble(self, request: Request, line: Line) -> None:
+        await line.begin_events()
+        token = request.message["params"]["_meta"]["progressToken"]
+        for facts in ({"progress": 10**400}, {"progress": 1, "total": 10**400}):
+            params = {"progressToken": token, **facts}
+            message = {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
+            await line.send_event(message)
+        await line.send_event(compose_reply(request, text_result("fine")))
+
+
 class EventFlood(Sound):
     async def trouble(self, request: Request, line: Line) -> None:
         await line.begin_events()

@@ -155,6 +155,17 @@ class ProgressFlood(Server):
         self.reply(number, text_result("fine"))
 
 
+class CountlessProgress(ProgressFlood):
+    def serve(self) -> None:
+        note("started")
+        super().serve()
+
+    def trouble(self, number: Any, arguments: JSON) -> None:
+        for facts in ({"progress": 10**400}, {"progress": 1, "total": 10**400}):
+            self.notify("notifications/progress", {"progressToken": self.token, **facts})
+        self.reply(number, text_result("fine"))
+
+
 class ChangeFlood(Server):
     def on_tools_list(self, number: Any, params: JSON) -> None:
         note("listed")

@@ -17,6 +17,8 @@ from mcp.shared.transport_context import TransportContext
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 from pydantic import ValidationError
 
+from ..narrowing import as_number
+
 Arrival = tuple[Any, str, "dict[str, Any] | None"]
 """An id or a listener, a method, and its parameters."""
 
@@ -111,7 +113,7 @@ class Inbox:
 
     def _take_progress(self, listener: ProgressFnT, params: dict[str, Any]) -> None:
         """Tells the caller of a request how far it is."""
-        progress, total = _read_number(params.get("progress")), _read_number(params.get("total"))
+        progress, total = as_number(params.get("progress")), as_number(params.get("total"))
         if progress is None or self.is_full:
             self.dropped += 1
             return
@@ -150,8 +152,3 @@ class Inbox:
 
     def _refuse(self, identifier: Any, code: int, message: str) -> None:
         self._respond({"id": identifier, "error": {"code": code, "message": message}})
-
-
-def _read_number(value: Any) -> float | None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number else None
