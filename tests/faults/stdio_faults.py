@@ -103,6 +103,14 @@ ANSWERS = (
         words="",
         at_least={"cancelled": 1},
     ),
+    _fault(
+        "timed-out",
+        "is told that the time of a call is up",
+        "Cancelled",
+        timeout=0.5,
+        at_least={"cancelled": 1},
+        **_TIMED_OUT,
+    ),
 )
 
 PROCESSES = (
@@ -149,6 +157,13 @@ PROCESSES = (
         next_works=False,
     ),
     _fault("child-holds-the-pipe", "ends; its child holds the pipe", "ChildHoldsThePipe", **_LOST),
+    _fault(
+        "keeper-is-killed",
+        "loses its keeper, and ends with it; its child holds the pipe",
+        "KeeperIsKilled",
+        timeout=1.5,
+        **_LOST,
+    ),
     _fault("ignores-the-end", "ignores SIGTERM and the end of its input", "IgnoresTheEnd"),
     _fault("setsid-grandchildren", "leaves daemons behind", "SetsidGrandchildren"),
     _fault(
@@ -242,6 +257,14 @@ LISTINGS = (
         "ChangeFlood",
         act="linger",
         at_most={"listed": 6},
+    ),
+    _fault(
+        "quick-changes",
+        "tells of nine changes within a tenth of a second",
+        "QuickChanges",
+        act="linger",
+        at_most={"listed": 4},
+        at_least={"listed": 2},
     ),
 )
 

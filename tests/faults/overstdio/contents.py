@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Any
 
@@ -174,6 +175,19 @@ class ChangeFlood(Server):
     def trouble(self, number: Any, arguments: JSON) -> None:
         for _ in range(5_000):
             self.send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+        self.reply(number, text_result("fine"))
+
+
+class QuickChanges(ChangeFlood):
+    """Lists its tools without delay, while another thread tells of one change after the other."""
+
+    def trouble(self, number: Any, arguments: JSON) -> None:
+        threading.Thread(target=self.tell, args=(number,)).start()
+
+    def tell(self, number: Any) -> None:
+        for _ in range(9):
+            self.send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+            time.sleep(0.01)
         self.reply(number, text_result("fine"))
 
 

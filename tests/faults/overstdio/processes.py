@@ -102,6 +102,16 @@ class ChildHoldsThePipe(Server):
         os._exit(0)
 
 
+class KeeperIsKilled(Server):
+    def trouble(self, number: Any, arguments: JSON) -> None:
+        """A child holds the pipe for longer than the caller waits; nobody is left to end it, so it ends by itself."""
+        if os.fork() == 0:
+            time.sleep(2.5)
+            os._exit(0)
+        os.kill(os.getppid(), signal.SIGKILL)
+        hold()
+
+
 class IgnoresTheEnd(Server):
     def serve(self) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
