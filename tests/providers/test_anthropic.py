@@ -22,7 +22,7 @@ from converser.outcomes import Outcome
 from converser.replies import StopReason
 from converser.turns import Transcript
 from tests.conversations import converse
-from tests.providers.scenes import Stage, make_tools
+from tests.providers.scenes import Stage, make_clock, make_tools
 from tests.providers.wires import AnthropicWire
 
 pytest.importorskip("anthropic", reason="needs the extra 'anthropic'")
@@ -50,6 +50,25 @@ async def test_the_cache_is_marked_at_tools_instructions_and_the_last_message_on
     assert first["messages"][-1]["content"][-1]["cache_control"] == MARK
     marks = [block.get("cache_control") for m in second["messages"] for block in m["content"]]
     assert marks == [None, None, MARK]
+
+
+async def test_after_a_turn_of_many_calls_the_cache_is_marked_where_it_was_before(service):
+    calls = [(f"call_{number}", "time", {"city": "Oslo"}) for number in range(12)]
+    service.will_answer(calls=calls)
+    service.will_answer("Noon.")
+    transcript = Transcript([user("The time?")])
+    await service.ask(transcript, ensembles=[make_clock()[0]])
+    transcript.append(user("Sure?"))
+    service.will_answer("Yes.")
+    await service.ask(transcript, ensembles=[make_clock()[0]])
+    marks = [
+        [[block.get("cache_control") for block in m["content"]] for m in body["messages"]]
+        for body in service.bodies
+    ]
+    called, told = [None] * 12, [*[None] * 11, MARK]
+    assert marks[0] == [[MARK]]
+    assert marks[1] == [[MARK], called, told]
+    assert marks[2] == [[None], called, [None] * 12, [None], [MARK]]
 
 
 async def test_documents_images_and_the_rest_find_their_blocks(service):

@@ -25,6 +25,8 @@ from .translations import OPENING, Message, Piece, Reveals, Step, fit_identifier
 
 PROVIDER = "anthropic"
 _MARK = {"type": "ephemeral"}
+_LOOKED_BACK = 20
+"""Blocks before a mark among which the service finds what it kept."""
 THINKING = ("thinking", "redacted_thinking")
 
 
@@ -85,14 +87,16 @@ class AnthropicConversation:
 
 
 def mark_last(messages: Sequence[Message]) -> list[Message]:
-    """Lets the cache keep everything to the end of the last message; the given ones stay as they are."""
-    if not messages:
-        return []
-    last = messages[-1]
-    blocks = last["content"]
-    if last["role"] != "user":
-        return list(messages)
-    return [*messages[:-1], {**last, "content": mark(blocks)}]
+    """Lets the cache keep everything to the end of the last message; the given ones stay as they are.
+
+    The service looks for what it kept a few blocks back only: after a turn of many calls it is told the place.
+    """
+    marked = list(messages)
+    is_far = sum(len(message["content"]) for message in messages[-2:]) >= _LOOKED_BACK
+    for place in (-1, -3) if is_far and len(messages) > 2 else (-1,):
+        if messages and messages[place]["role"] == "user":
+            marked[place] = {**messages[place], "content": mark(messages[place]["content"])}
+    return marked
 
 
 def mark(blocks: Sequence[Message]) -> list[Message]:
