@@ -121,6 +121,21 @@ async def test_what_was_not_wanted_for_longest_goes_when_the_budget_is_full():
     assert grown.count(False) == 1
 
 
+async def test_all_that_several_searches_of_one_turn_found_is_at_hand():
+    pairs = (ANIMALS[:3], ANIMALS[3:6], ANIMALS[6:])
+    model = ScriptedModel([[search(*words) for words in pairs], "Done."])
+    await converse(model, ensembles=[make_zoo()], limits=TIGHT)
+    assert set(offered(model)[1]) == {"search_tools", *(f"feed_{each}" for each in ANIMALS)}
+
+
+async def test_no_more_tools_than_a_service_takes_are_sent_whatever_was_found():
+    capabilities = Capabilities(tools_max=6)
+    script = [[search(*ANIMALS[:3]), search(*ANIMALS[3:])], [search(*ANIMALS, limit=20)], "Done."]
+    model = ScriptedModel(script, capabilities=capabilities)
+    await converse(model, ensembles=[make_zoo()])
+    assert [len(names) for names in offered(model)[1:]] == [5, 5]
+
+
 def absorb(*canisters, ensembles=None):
     toolbox = Toolbox(ensembles or [make_zoo()], budget=TIGHT.tools_budget)
     toolbox.survey(Transcript(canisters))

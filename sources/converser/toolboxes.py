@@ -10,7 +10,7 @@ from typing import Any
 
 import anyio
 
-from .canisters import InvocationCanister, ResultCanister
+from .canisters import AssistantCanister, InvocationCanister, ResultCanister
 from .contents import TextualContent
 from .digests import READING_TOOL, Digest
 from .ensembles import Ensemble, gather_invokers
@@ -218,6 +218,8 @@ class Shelf:
         self._most = max(most - len(pinned), most // 4)
         self._spent = 0
         self._count = 0
+        self._now = 0
+        """The place of the last turn, of which all calls and results are of one time."""
 
     def absorb(self, view: Transcript, *, keeps_found: bool = False) -> bool:
         """Takes in what is new in a conversation, and says whether the set is another."""
@@ -225,7 +227,9 @@ class Shelf:
         self._keeps_found = keeps_found
         for canister in view[self._count :]:
             self._count += 1
-            if isinstance(canister, InvocationCanister):
+            if isinstance(canister, AssistantCanister):
+                self._now = self._count
+            elif isinstance(canister, InvocationCanister):
                 self._want((canister.name,))
                 if canister.name == self._searcher:
                     self._searches.add(canister.identifier)
@@ -243,7 +247,7 @@ class Shelf:
             if name in self._costs and name not in self.pinned:
                 is_free = name in self.active or self._stays(name)
                 self._spent += 0 if is_free else self._costs[name]
-                self.active[name] = self._count
+                self.active[name] = self._now
         movable = sum(not self._stays(name) for name in self.active)
         if self._spent > self._room or movable > self._most:
             self._clear()
@@ -252,14 +256,14 @@ class Shelf:
         return self._keeps_found and name in self.found
 
     def _clear(self) -> None:
-        """Keeps what was wanted last, up to half of the room, and all that was wanted just now."""
+        """Keeps what was wanted last, up to half of the room, and what was wanted just now as far as there is a place."""
         kept = {name for name in self.active if self._stays(name)}
         self._spent = 0
         others = [name for name in self.active if name not in kept]
         for rank, name in enumerate(sorted(others, key=lambda name: -self.active[name])):
             cost = self._costs[name]
             is_full = self._spent + cost > self._room / 2 or rank >= self._most / 2
-            if is_full and self.active[name] != self._count:
+            if rank >= self._most or (is_full and self.active[name] != self._now):
                 break
             kept.add(name)
             self._spent += cost
