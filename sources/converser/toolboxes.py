@@ -256,7 +256,7 @@ class Shelf:
         return self._keeps_found and name in self.found
 
     def _clear(self) -> None:
-        """Keeps what was wanted last, up to half of the room, and what was wanted just now as far as there is a place."""
+        """Keeps what was wanted last, up to half of the room, and just now, as far as there is a place."""
         kept = {name for name in self.active if self._stays(name)}
         self._spent = 0
         others = [name for name in self.active if name not in kept]
