@@ -240,6 +240,23 @@ async def test_options_for_streams_that_are_refused_to_many_at_once_are_given_up
     assert [reply.text for reply in replies] == ["Well."] * 6
 
 
+@pytest.mark.parametrize("identifier", ["functions.time:0", f"tool_0_{'x' * 60}"])
+async def test_a_server_gets_its_own_identifiers_back_and_others_such_as_all_take(
+    service, identifier
+):
+    service.will_answer(calls=[(identifier, *OSLO[1:])])
+    for _ in range(2):
+        service.will_answer("Noon.")
+    reply = await service.ask(ensembles=[make_clock()[0]])
+    history = [user("Go"), *reply, user("Sure?")]
+    await service.ask(history, model="model-2")
+    own, others = ([c[0] for c in WIRE.calls(body)] for body in service.bodies[1:])
+    assert own == [identifier] == [result[0] for result in WIRE.results(service.bodies[1])]
+    assert others == [result[0] for result in WIRE.results(service.bodies[2])]
+    assert len(others[0]) <= 40
+    assert others[0].replace("_", "").isalnum()
+
+
 async def test_silence_of_the_model_is_left_out_and_the_user_speaks_last(service):
     """As Mistral's service and others demand."""
     transcript = Transcript([user("Hm")])

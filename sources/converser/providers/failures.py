@@ -40,7 +40,10 @@ _TROUBLES = {
         ("APIConnectionError", "ClientConnectorError", "ConnectError", "ConnectTimeout"),
         _UNREACHABLE,
     ),
-    "APITimeoutError": ("did not answer in time.", "Try again."),
+    **dict.fromkeys(
+        ("APITimeoutError", "ReadTimeout", "ServerTimeoutError"),
+        ("did not answer in time.", "Try again."),
+    ),
 }
 """What the SDKs raise where nothing of an answer came, in our words, with the remedy."""
 _WORDS_MAX = 500

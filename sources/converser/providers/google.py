@@ -40,6 +40,8 @@ _STOP_REASONS = {
 """All others, and those that a newer service may have, are mishaps."""
 _NOT_STOPPED = "FINISH_REASON_UNSPECIFIED"
 _RETRY_DELAY = 0.5
+_PATIENCE = 600
+"""Seconds of silence that are waited for, as the other SDKs do; this one would wait for ever."""
 
 
 class GoogleProvider(StreamingProvider[GoogleConversation]):
@@ -60,6 +62,7 @@ class GoogleProvider(StreamingProvider[GoogleConversation]):
         found = find_key(self.name, key, base_url, PROVIDER, *_KEY_VARIABLES)
         retry = {"attempts": retries + 1, "initial_delay": _RETRY_DELAY}
         options: dict[str, Any] = {"base_url": base_url or _PLACE, "retry_options": retry}
+        options["timeout"] = _PATIENCE * 1000
         self._clients = Clients(
             lambda: sdk.Client(vertexai=False, api_key=found.sent, http_options=options),
             lambda client: client.aio.aclose(),

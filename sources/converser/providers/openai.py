@@ -206,9 +206,10 @@ class _Translation:
         self._count = 0
         self._messages: list[Message] = []
         self._shown: list[Message] = []
+        self._own: set[str] = set()
+        self._kept: Mapping[str, Any] = EMPTY
 
     def update(self, transcript: Transcript) -> list[Message]:
-        kept: Mapping[str, Any] = EMPTY
         for canister in heal(transcript[self._count :]):
             if isinstance(canister, ResultCanister):
                 shown = [part for part in canister.contents if _is_shown(part, self._files)]
@@ -218,13 +219,27 @@ class _Translation:
             nativize_canister(canister, self._messages, files=self._files)
             _drop_silence(self._messages)
             _join_last(self._messages)
-            if isinstance(canister, AssistantCanister):
-                kept = recall(canister, _KEPT, self._model)
-            elif isinstance(canister, InvocationCanister):
-                _add_kept(self._messages[-1], kept)
+            self._add_kept(canister)
         self._show()
         self._count = len(transcript)
         return self._messages
+
+    def _add_kept(self, canister: Canister) -> None:
+        """Gives back what came with an answer besides, and calls under the identifiers that its server made."""
+        match canister:
+            case AssistantCanister():
+                self._kept = recall(canister, _KEPT, self._model)
+            case InvocationCanister():
+                _sign_last_call(self._messages[-1], self._kept)
+                if self._kept.get("identified"):
+                    self._own.add(canister.identifier)
+                    self._messages[-1]["tool_calls"][-1]["id"] = canister.identifier
+            case ResultCanister() if canister.invocation_identifier in self._own:
+                self._messages[-1]["tool_call_id"] = canister.invocation_identifier
+            case UserCanister():
+                self._kept = EMPTY
+            case _:
+                pass
 
     def _show(self) -> None:
         """Shows the images of results after the last of them, since a result itself can be words only."""
@@ -234,7 +249,7 @@ class _Translation:
             self._shown = []
 
 
-def _add_kept(message: Message, kept: Mapping[str, Any]) -> None:
+def _sign_last_call(message: Message, kept: Mapping[str, Any]) -> None:
     """Adds what came with the last of a message's calls, and with all of them."""
     message.update(kept.get("thoughts", EMPTY))
     calls = message["tool_calls"]
@@ -274,6 +289,8 @@ def _list_parts(content: str | list[Message]) -> list[Message]:
 def compose_turn(chat: ChatCompleted, *, asked: str = "") -> TurnCompleted:
     """The end of a turn, from a whole chat completion; what a server may want back of thoughts is kept."""
     kept: dict[str, Any] = {"thoughts": chat.thoughts, "signatures": chat.signatures}
+    # Some servers read their own identifiers, which others would not take.
+    kept["identified"] = any(_fit(call.identifier) != call.identifier for call in chat.calls)
     kept = {key: value for key, value in kept.items() if value and asked and chat.calls}
     canister = AssistantCanister(
         contents=(TextualContent(text=chat.text),) if chat.text else (),
@@ -301,7 +318,7 @@ def nativize_canister(canister: Canister, messages: list[Message], *, files: boo
         case InvocationCanister():
             _add_invocation(canister, messages)
         case ResultCanister():
-            identifier = fit_identifier(canister.invocation_identifier, _IDENTIFIER_MAX)
+            identifier = _fit(canister.invocation_identifier)
             content = render_result(canister)
             messages.append({"role": "tool", "tool_call_id": identifier, "content": content})
         case UnknownCanister():
@@ -315,9 +332,13 @@ def _add_invocation(canister: InvocationCanister, messages: list[Message]) -> No
         "name": fit_name(canister.name),
         "arguments": json.dumps(canister.arguments, ensure_ascii=False),
     }
-    identifier = fit_identifier(canister.identifier, _IDENTIFIER_MAX)
+    identifier = _fit(canister.identifier)
     call = {"id": identifier, "type": "function", "function": function}
     messages[-1].setdefault("tool_calls", []).append(call)
+
+
+def _fit(identifier: str) -> str:
+    return fit_identifier(identifier, _IDENTIFIER_MAX)
 
 
 def render_result(canister: ResultCanister) -> str:
