@@ -99,6 +99,41 @@ async def test_without_tools_the_error_says_what_to_do() -> None:
         converser.Ensemble("sky", connection=Shelf(tool("a"))).access_invoker("a")
 
 
+LIST = {"type": "array", "items": [{"type": "integer"}]}
+SLIPS = [
+    ({"type": "object", "properties": {"n": {"type": "integer"}}, "required": None}, "required"),
+    ({"type": "object", "properties": None}, "properties"),
+    ({"type": "object", "properties": [], "required": []}, "properties"),
+    ({"type": "object", "properties": {"n": {"type": "integer", "title": None}}}, "n.title"),
+    ({"type": "object", "properties": {"n": {"type": "integer", "required": True}}}, "n.required"),
+    ({"type": "object", "properties": {"n": {"type": "integer"}, "l": LIST}}, "l.items"),
+    (
+        {
+            "type": "object",
+            "properties": {"n": {"type": "integer", "minimum": 0, "exclusiveMinimum": True}},
+        },
+        "exclusiveMinimum",
+    ),
+]
+
+
+@pytest.mark.parametrize(("schema", "place"), SLIPS)
+async def test_a_schema_with_a_slip_is_read_as_what_it_means_and_told(
+    schema: dict[str, Any], place: str
+) -> None:
+    shelf = Shelf(converser.Tool(name="t", arguments_schema=schema))
+    async with converser.Ensemble("shelf", connection=shelf) as ensemble:
+        invoker = ensemble.access_invoker("t")
+        assert [tool.arguments_schema for tool in shelf.tools] == [schema]
+        [remark] = [each for each in ensemble.remarks if each.startswith("Tool")]
+        assert remark.startswith("Tool 't': its schema is read as what it surely means")
+        assert place in remark
+        assert (await invoker({"n": 1})).structured == {"called": "t"}
+        if invoker.arguments_schema.get("properties"):
+            with pytest.raises(converser.ToolExecutionFailure, match="expected integer"):
+                await invoker({"n": "many"})
+
+
 async def test_a_tool_with_an_invalid_schema_is_disabled_and_no_other() -> None:
     shelf = Shelf(tool("good"), tool("bad", properties={"a": {"type": "strnig"}}), tool("fine"))
     async with converser.Ensemble("shelf", connection=shelf) as ensemble:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import difflib
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import partial
@@ -25,9 +26,12 @@ from .hygiene import clean_text
 from .immutables import FrozenDictionary
 from .invokers import Context, Invocable, InvocationResult, Invoker, Tool, keep_known, peek_schema
 from .naming import Naming, assign_names, suggest_name
+from .schemas import list_readings
 from .selection import Selection
 
 _ABANDONING_TIME_MAX = 0.1
+_UNUSABLE = "The schema is unusable"
+_MENDED = "its schema is read as what it surely means, as it has a slip"
 _log = logging.getLogger(__name__)
 _NO_INVOKERS: Mapping[str, Invoker] = frigid.Dictionary[str, Invoker]()
 
@@ -302,11 +306,11 @@ class Ensemble:
         common = self._decide_common()
         invokers: dict[str, Invoker] = {}
         disabled: dict[str, str] = {}
-        for tool, invocable in chosen.values():
+        for listed, invocable in chosen.values():
             try:
-                gate = self._compile(tool)
+                tool, gate = self._compile(listed)
             except SchemaInvalidity as failure:
-                disabled[tool.name] = str(failure)
+                disabled[listed.name] = str(failure)
                 continue
             if gate.remarks:
                 remarks.extend(f"Tool {tool.name!r}: {remark}" for remark in gate.remarks)
@@ -325,7 +329,21 @@ class Ensemble:
         self._disabled = frigid.Dictionary(sorted(disabled.items()))
         self._remarks = tuple(remarks)
 
-    def _compile(self, tool: Tool) -> ArgumentsGate:
+    def _compile(self, tool: Tool) -> tuple[Tool, ArgumentsGate]:
+        """The gate of a tool; where its schema has slips, those of the tool as it is surely meant."""
+        try:
+            return tool, self._create_gate(tool)
+        except SchemaInvalidity as failure:
+            for schema in list_readings(peek_schema(tool)):
+                mended = replace(tool, arguments_schema=schema)
+                with suppress(SchemaInvalidity):
+                    gate = self._create_gate(mended)
+                    slip = failure.message.removeprefix(_UNUSABLE)
+                    gate.remarks = (f"{_MENDED}{slip}", *gate.remarks)
+                    return mended, gate
+            raise
+
+    def _create_gate(self, tool: Tool) -> ArgumentsGate:
         return ArgumentsGate(
             peek_schema(tool),
             owner=tool,

@@ -14,9 +14,8 @@ IN_PLACE = frozenset({*_BRANCHED, "not", "if", "then", "else", "dependentSchemas
 HOLDERS = frozenset({"$defs", "definitions"})
 """Under these are schemas that see nothing unless something refers to them."""
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
-_NAMED = frozenset(
-    {*HOLDERS, "properties", "patternProperties", "dependentSchemas", "dependencies"}
-)
+NAMED = frozenset({*HOLDERS, "properties", "patternProperties", "dependentSchemas", "dependencies"})
+"""Under these are schemas by names."""
 _SINGLE = frozenset(
     {"items", "additionalItems", "unevaluatedItems", "contains", "propertyNames", "not", "if"}
     | {"additionalProperties", "unevaluatedProperties", "then", "else"}
@@ -27,7 +26,7 @@ _LISTED = frozenset({*_BRANCHED, "prefixItems", "items"})
 def list_within(schema: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
     """What stands directly within a schema where a schema is due, each with the way to it."""
     for keyword, value in schema.items():
-        if is_object(value) and keyword in _NAMED:
+        if is_object(value) and keyword in NAMED:
             yield from (((keyword, name), part) for name, part in value.items())
         elif is_array(value) and keyword in _LISTED:
             yield from (((keyword, str(index)), part) for index, part in enumerate(value))
