@@ -212,7 +212,7 @@ async def test_a_stream_that_never_lasts_is_no_reason_to_list_without_end(
 async def test_a_stream_with_numbers_is_opened_again_as_well(
     status: int, times: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(guard, "Throttle", lambda: exchanges.Throttle(1_000))
+    monkeypatch.setattr(exchanges.Pace, "wait", lambda _: anyio.lowlevel.checkpoint())
     monkeypatch.setattr(guard, "_KNOCK_PAUSE_MAX", 0.01)
     with HttpServer(Numbered(status, times)).running() as server:
         assert await _watch(server, Ears()) == ["pending", "connected"]

@@ -21,7 +21,7 @@ from tests.faults.scene import Scene, open_scene
 
 _NEXT_TIMEOUT = 5.0
 _CROWD = 5
-_SILENT_CROWD = 120
+_LARGE_CROWD = 120
 
 
 async def examine(fault: Fault) -> Report:
@@ -212,11 +212,11 @@ async def _act_crowd(scene: Scene, report: Report) -> None:
             report.next_call = f"{len(lost)} others failed: {lost[0]!r}"
 
 
-async def _act_crowd_of_silence(scene: Scene, report: Report) -> None:
+async def _act_crowd_of_calls(scene: Scene, report: Report) -> None:
     async with _met(scene, report) as ensemble:
         if ensemble is None:
             return
-        reports = [Report(name=report.name) for _ in range(_SILENT_CROWD)]
+        reports = [Report(name=report.name) for _ in range(_LARGE_CROWD)]
         await asyncio.gather(*(_call(scene, each, ensemble) for each in reports))
         worst = max(reports, key=lambda each: each.late)
         report.sees, report.words, report.outcome = worst.sees, worst.words, worst.outcome
@@ -250,7 +250,7 @@ _ACTS: dict[str, Callable[[Scene, Report], Awaitable[None]]] = {
     "call": _act_call,
     "cancel": _act_cancel,
     "crowd": _act_crowd,
-    "crowd-of-silence": _act_crowd_of_silence,
+    "crowd-of-calls": _act_crowd_of_calls,
     "die": _act_die,
     "linger": _act_linger,
     "nobody": _act_call,

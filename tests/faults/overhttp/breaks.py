@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.faults.overhttp.sound import JSON_TYPE, Modern, Sound, encode_reply
+from tests.faults.overhttp.sound import JSON_TYPE, Modern, Sound, compose_reply, encode_reply
 from tests.faults.overhttp.wire import Line, Request
 from tests.faults.overstdio.sound import text_result
 
@@ -85,6 +85,27 @@ class HammeredAnswer(HammeredStream):
     async def trouble(self, request: Request, line: Line) -> None:
         await line.begin_events()
         await line.write(b"id: 1\nretry: 0\ndata:\n\n")
+
+
+class Polled(HammeredStream):
+    """The stream of an answer ends early, as the protocol allows; the answer comes when it is resumed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: dict[str, Request] = {}
+
+    async def on_get(self, request: Request, line: Line) -> None:
+        if (place := request.headers.get("last-event-id")) is None:
+            await line.respond(405)
+            return
+        await line.begin_events()
+        await line.send_event(compose_reply(self.asked[place], text_result("fine")))
+
+    async def trouble(self, request: Request, line: Line) -> None:
+        place = str(request.message["id"])
+        self.asked[place] = request
+        await line.begin_events()
+        await line.write(f"id: {place}\nretry: 10\ndata:\n\n".encode())
 
 
 class HugeHeaders(Sound):

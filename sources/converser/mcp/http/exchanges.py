@@ -255,10 +255,11 @@ class Throttle:
         await anyio.sleep(max(0.0, self._due - now))
 
 
-class Resumptions:
-    """Counts how often a stream was taken up again at one place, where nothing has come since."""
+class Pace(Throttle):
+    """Counts besides how often a stream was taken up again at one place, where nothing has come since."""
 
     def __init__(self, limit: int = 60) -> None:
+        super().__init__()
         self._limit = limit
         self._counts: Counter[str] = Counter()
 

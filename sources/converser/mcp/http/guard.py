@@ -11,6 +11,7 @@ import json
 import math
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
@@ -25,9 +26,8 @@ from .exchanges import (
     BrokenAnswer,
     EventBytes,
     Exchange,
-    Resumptions,
+    Pace,
     StandingEvents,
-    Throttle,
     address_error,
     read_answer,
     read_head,
@@ -45,6 +45,8 @@ _LATE = 1.0
 _OPENING = frozenset({b"initialize", b"server/discover"})
 _PASSING = frozenset({408, 409, 425, 429})
 """Statuses that will pass; with 409, a server still holds the stream that has just broken."""
+_pace: ContextVar[Pace] = ContextVar("converser pace")
+"""Of the streams that bring one answer, one after the other: the SDK asks for all of them in one task."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +79,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         self._exchanges: dict[bytes, Exchange] = {}
         self._held: dict[bytes, httpx2.Response] = {}
         self._notices: set[anyio.CancelScope] = set()
-        self._throttle = Throttle()
-        self._resumptions = Resumptions()
+        self._pace = Pace()
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Passes a request on; what a login asks elsewhere must come back as it is."""
@@ -159,6 +160,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         if kind.startswith("text/event-stream") and status != 202:
             forget = partial(self._forget, number, exchange)
             stream = EventBytes(response, exchange, forget, self._bounds)
+            _pace.set(Pace())
             return replace_content(response, request, stream)
         await response.aclose()
         raise BrokenAnswer(f"status {status}, content type {kind.partition(';')[0] or 'none'}")
@@ -193,7 +195,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         """Opens a stream of events: the one that stands, or one that a call waits for and that broke."""
         place, before = request.headers.get("last-event-id"), self._standing
         if place is not None and (before is None or place != before.place):
-            if not self._resumptions.is_worthwhile(place):
+            if not _pace.get(self._pace).is_worthwhile(place):
                 return httpx2.Response(410, request=request)
             return self._guard_events(request, await self._knock(request, _KNOCKS_MAX))
         begun = anyio.current_time()
@@ -220,10 +222,11 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
 
         A server that closes it at once is not hammered; and for what a call waits for, not for long.
         """
+        pace = _pace.get(self._pace)
         pause = _KNOCK_PAUSE
         while True:
             attempts -= 1
-            await self._throttle.wait()
+            await pace.wait()
             try:
                 response = await self._inner.handle_async_request(request)
             except httpx2.TransportError:
