@@ -16,7 +16,7 @@ from converser.exceptions import ModelFailure
 from converser.invokers import Tool
 from converser.models import access_model
 from converser.replies import Limits
-from converser.turns import Transcript
+from converser.turns import Controls, Transcript
 from tests.conversations import converse
 from tests.providers.openai_wires import ChatWire, ResponsesWire
 from tests.providers.scenes import CLOSED, OSLO, ROME, Stage, make_clock, make_tools
@@ -214,6 +214,20 @@ async def test_a_long_description_goes_on_where_openai_has_room_for_it(service, 
     told = f"{long['description']} {long['parameters']['description']}"
     assert told.replace("(This goes on at the parameters.) ", "") == words
     assert (short["description"], "description" in short["parameters"]) == ("Tells.", False)
+
+
+async def test_a_service_that_knows_only_the_newer_name_of_a_limit_is_given_that(service):
+    words = "Unsupported parameter: 'max_tokens' is not supported with this model."
+    words += " Use 'max_completion_tokens' instead."
+    service.will_refuse(lambda body: "max_tokens" in body, 400, words, "Yes.")
+    async with WIRE.access(service) as model:
+        for _ in range(2):
+            reply = await converse(model, controls=Controls(tokens_max=7))
+            assert reply.text == "Yes."
+    limits = [
+        (body.get("max_tokens"), body.get("max_completion_tokens")) for body in service.bodies
+    ]
+    assert limits == [(7, None), (None, 7), (None, 7)]
 
 
 async def test_a_service_that_takes_no_options_for_streams_is_not_given_them_again(service):

@@ -273,6 +273,28 @@ async def test_what_is_too_long_is_told_with_the_remedy(wire, service, status, w
     assert words[:20] in str(caught.value)
 
 
+BEYOND = (
+    (400, "max_tokens: 32000 > 8192, which is the maximum allowed number", "tokens_max"),
+    (
+        400,
+        "'max_tokens' is too large: 9000. This model's maximum context length is 8192.",
+        "tokens_max",
+    ),
+    (400, "registry.ollama.ai/library/gemma:2b does not support tools", "calls tools"),
+    (400, '"auto" tool choice requires --enable-auto-tool-choice to be set', "calls tools"),
+    (404, "No endpoints found that support tool use.", "calls tools"),
+)
+
+
+@pytest.mark.parametrize(("status", "words", "remedy"), BEYOND)
+async def test_what_a_model_cannot_do_is_told_with_the_remedy(wire, status, words, remedy):
+    with Stage(wire) as service:
+        service.will_fail(status, wire.error(status, words))
+        with pytest.raises(ModelFailure, match=remedy) as caught:
+            await service.ask()
+    assert words[:20] in str(caught.value)
+
+
 async def test_a_server_that_does_not_answer_in_time_is_told(wire, service):
     late = threading.Event()
     service.decide = lambda _: late.wait(10) and Answer(b"")

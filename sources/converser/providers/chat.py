@@ -24,6 +24,8 @@ URL_VARIABLE = "OPENAI_BASE_URL"
 """Where the SDK looks for another server."""
 USAGE_OPTION = "stream_options"
 """The part of a request that asks for counts of tokens."""
+NEWER_TOKENS_KEY = "max_completion_tokens"
+"""What OpenAI calls the limit on an answer's tokens; most other servers know only the older name."""
 _SERVICE = "openai"
 _HINT = (
     "; or give base_url=… for a server of your own, such as http://127.0.0.1:11434/v1 for Ollama"
@@ -94,6 +96,7 @@ class ChatClient:
     ) -> None:
         self.is_compatible = is_elsewhere(base_url)
         self.asks_for_usage = True
+        self.tokens_key = "max_tokens" if self.is_compatible else NEWER_TOKENS_KEY
         self._clients, self._service = connect(name, base_url=base_url, key=key, retries=retries)
 
     async def close(self) -> None:
@@ -161,12 +164,11 @@ class ChatClient:
         return _read_weights(answer.choices[0].logprobs), _sum_up(answer.usage)
 
     def _nativize_controls(self, controls: Controls) -> dict[str, Any]:
-        tokens_key = "max_tokens" if self.is_compatible else "max_completion_tokens"
         native = {
             "temperature": controls.temperature,
             "top_p": controls.top_p,
             "seed": controls.seed,
-            tokens_key: controls.tokens_max,
+            self.tokens_key: controls.tokens_max,
             "extra_body": dict(controls.extras) or None,
         }
         return {key: value for key, value in native.items() if value is not None}

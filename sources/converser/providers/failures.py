@@ -20,12 +20,20 @@ _SHORTEN = (
     "It is more than the model takes: leave old canisters out, lower result_budget and tools_budget"
     " in the limits, or take a model with more room."
 )
-_TOO_LONG = re.compile(
-    r"context.{0,30}(length|window|size)|(prompt|input) is too long|token count.{0,40}exceeds"
-    r"|maximum model length|request too large",
-    re.IGNORECASE,
+_TOO_MUCH = (
+    r"max_(completion_|output_)?tokens\W.{0,40}(too (large|high)|>|exceed|less than|at most)"
 )
-"""How services say that a conversation is longer than what their models read."""
+_TOO_LONG = (
+    r"context.{0,30}(length|window|size)|(prompt|input) is too long|token count.{0,40}exceeds"
+    r"|maximum model length|request too large"
+)
+_TOOLLESS = r"support.{0,20} (tools?|function call)|tool[ _-]choice"
+_REMEDIES = {
+    _TOO_MUCH: "Give controls=Controls(tokens_max=…), no more than the model takes.",
+    _TOO_LONG: _SHORTEN,
+    _TOOLLESS: "Take a model that calls tools, or look how its server is made to; or give no ensembles.",
+}
+"""How services say what is too much for their models, with what helps."""
 _HOMES = {
     "anthropic": re.compile(r"https://api\.anthropic\.com(/|$)"),
     "google": re.compile(r"https://generativelanguage\.googleapis\.com(/|$)"),
@@ -119,7 +127,7 @@ class Service:
                 words, remedy = "wants a key.", f"Give it as {self.key.place}."
             cause = None
         elif status == 404:
-            remedy = "The model is there: check base_url, and what the model can do."
+            remedy = remedy or "The model is there: check base_url, and what the model can do."
         elif status == 403:
             words = f"refuses this to your key: {said}."
             remedy, cause = "Check what the account may use.", None
@@ -176,8 +184,11 @@ def _read_words(failure: Exception) -> str:
 
 def find_remedy(said: str, status: int = 500) -> str:
     """What helps against an error of a service, by its words and its HTTP status."""
-    if status == 413 or _TOO_LONG.search(said):
+    if status == 413:
         return _SHORTEN
+    for pattern, remedy in _REMEDIES.items():
+        if re.search(pattern, said, re.IGNORECASE):
+            return remedy
     return "" if 400 <= status < 500 else TRY_AGAIN
 
 

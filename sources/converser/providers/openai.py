@@ -40,7 +40,7 @@ from ..turns import (
     TurnItem,
     TurnRequest,
 )
-from .chat import SIGNATURE, USAGE_OPTION, ChatClient, ChatCompleted, is_elsewhere
+from .chat import NEWER_TOKENS_KEY, SIGNATURE, USAGE_OPTION, ChatClient, ChatCompleted, is_elsewhere
 from .chat_tools import nativize_fitted_tool, nativize_strict_tool, nativize_tool
 from .dialects import form_answer
 from .pictures import PICTURES, find_image_type
@@ -119,7 +119,7 @@ class OpenAIProvider:
         form = _compose_format(request.answer_schema)
         messages = _end_with_user(messages)
         stream = self._client.stream(self._model, messages, tools, request.controls, **form)
-        asks_for_usage = self._client.asks_for_usage
+        asks_for_usage, tokens_key = self._client.asks_for_usage, self._client.tokens_key
         try:
             async with aclosing(stream):
                 async for item in stream:
@@ -128,8 +128,12 @@ class OpenAIProvider:
                     else:
                         yield item
         except ModelFailure as failure:
-            if asks_for_usage and USAGE_OPTION in str(failure.__cause__):
+            words = str(failure.__cause__)
+            if asks_for_usage and USAGE_OPTION in words:
                 self._client.asks_for_usage = False  # As Mistral's service demands.
+                raise Concession from failure
+            if tokens_key != NEWER_TOKENS_KEY and f"'{NEWER_TOKENS_KEY}' instead" in words:
+                self._client.tokens_key = NEWER_TOKENS_KEY  # As OpenAI's models at Azure demand.
                 raise Concession from failure
             self._concessions.concede(getattr(failure.__cause__, "status_code", None), request)
             raise
