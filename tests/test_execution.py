@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 
 import anyio
@@ -191,7 +192,7 @@ async def test_what_somebody_disables_before_it_is_called_is_not_called(moment):
     assert not ran
 
 
-@pytest.mark.parametrize("text", ["{", "[1]", '"x"', "null", "NaN", '{"n": NaN}', "[" * 100_000])
+@pytest.mark.parametrize("text", ["{", "[1]", '"x"', '"{x"', "NaN", '{"n": NaN}', "[" * 100_000])
 async def test_arguments_that_are_no_json_object_are_invalid_and_kept(text):
     model = ScriptedModel([[("echo", text)], "Sorry."])
     reply = await converse(model, ensembles=[make_ensemble(echo=echo)])
@@ -215,7 +216,16 @@ async def test_arguments_that_nobody_could_store_or_send_back_are_invalid(argume
     assert [load_canister(dump_canister(canister)) for canister in transcript] == list(transcript)
 
 
-@pytest.mark.parametrize(("text", "expected"), [("", ""), (" ", ""), ('{"text": "hi"}', "hi")])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", ""),
+        (" ", ""),
+        ("null", ""),
+        ('{"text": "hi"}', "hi"),
+        (json.dumps('{"text": "hi"}'), "hi"),
+    ],
+)
 async def test_arguments_as_text_are_read_and_none_at_all_is_an_empty_object(text, expected):
     model = ScriptedModel([[("echo", text)], "Done."])
     reply = await converse(model, ensembles=[make_ensemble(echo=echo)])

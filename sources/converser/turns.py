@@ -190,15 +190,25 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
+def _read_json(text: str) -> Any:
+    """A value, and what is in it where it is text again: some models write an object as text."""
+    value = json.loads(text, parse_constant=_refuse_constant)
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        value = json.loads(value, parse_constant=_refuse_constant)
+    return value
+
+
 def interpret_arguments(arguments: object) -> tuple[Mapping[str, Any], str]:
     """A call's arguments as an object, or an empty one and what is wrong with them."""
     if isinstance(arguments, str):
         if not arguments.strip():
             return EMPTY, ""
         try:
-            arguments = json.loads(arguments, parse_constant=_refuse_constant)
+            arguments = _read_json(arguments)
         except (ValueError, RecursionError) as failure:
             return EMPTY, f"The arguments are not valid JSON: {failure}. Give one JSON object."
+    if arguments is None:
+        return EMPTY, ""
     if not isinstance(arguments, Mapping):
         kind = type(arguments).__name__
         return EMPTY, f"The arguments are not a JSON object, but a {kind}. Give one JSON object."
