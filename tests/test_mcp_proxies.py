@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ssl
 from collections.abc import AsyncGenerator
 
 import anyio
 import pytest
 
 import converser
-from converser.mcp.http.proxies import find_proxy
+from converser.mcp.http.proxies import create_transport, find_proxy
 
 pytestmark = pytest.mark.anyio
 _AWAY = "http://mcp.example.invalid/mcp"
@@ -31,6 +32,21 @@ async def open_proxy() -> AsyncGenerator[tuple[str, list[bytes]], None]:
     async with await asyncio.start_server(handle, "127.0.0.1", 0) as listener:
         host, port = listener.sockets[0].getsockname()
         yield f"http://{host}:{port}", asked
+
+
+def test_certificates_are_read_once_for_all_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    def note(*_: object, cafile: str = "", **__: object) -> ssl.SSLContext:
+        read.append(cafile)
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+    monkeypatch.setattr(ssl, "create_default_context", note)
+    for file in ("one.pem", "another.pem"):
+        monkeypatch.setenv("SSL_CERT_FILE", file)
+        for _ in range(3):
+            create_transport(_AWAY)
+    assert read == ["one.pem", "another.pem"]
 
 
 @pytest.fixture(autouse=True)

@@ -195,11 +195,11 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         """Opens a stream of events: the one that stands, or one that a call waits for and that broke."""
         place, before = request.headers.get("last-event-id"), self._standing
         if place is not None and (before is None or place != before.place):
-            if not _pace.get(self._pace).is_worthwhile(place):
+            if not (pace := _pace.get(self._pace)).is_worthwhile(place):
                 return httpx2.Response(410, request=request)
-            return self._guard_events(request, await self._knock(request, _KNOCKS_MAX))
+            return self._guard_events(request, await self._knock(request, _KNOCKS_MAX, pace))
         begun = anyio.current_time()
-        response = await self._knock(request, 1 if before is None else math.inf)
+        response = await self._knock(request, 1 if before is None else math.inf, self._pace)
         if response.status_code == 404 and before is not None:
             self._watch.on_forgotten()  # where there was one, the session is gone if there is none
         if response.status_code != 200:
@@ -217,12 +217,11 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         stream = StandingEvents(response, Exchange(), lambda: None, self._bounds)
         return replace_content(response, request, stream)
 
-    async def _knock(self, request: httpx2.Request, attempts: float) -> httpx2.Response:
+    async def _knock(self, request: httpx2.Request, attempts: float, pace: Pace) -> httpx2.Response:
         """Asks for a stream, again and again where that is of use: the SDK gives up at the second fault.
 
         A server that closes it at once is not hammered; and for what a call waits for, not for long.
         """
-        pace = _pace.get(self._pace)
         pause = _KNOCK_PAUSE
         while True:
             attempts -= 1

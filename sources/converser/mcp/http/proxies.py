@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import os
+import ssl
+from functools import lru_cache
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -15,7 +18,14 @@ _LIMITS = httpx2.Limits(max_connections=None, max_keepalive_connections=100)
 
 def create_transport(url: str) -> httpx2.AsyncHTTPTransport:
     """A transport to this address, through a proxy where there is one."""
-    return httpx2.AsyncHTTPTransport(proxy=find_proxy(url), limits=_LIMITS)
+    context = _create_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+    return httpx2.AsyncHTTPTransport(verify=context, proxy=find_proxy(url), limits=_LIMITS)
+
+
+@lru_cache(maxsize=4)
+def _create_context(*_places: str | None) -> ssl.SSLContext:
+    """What trusts the certificates in these places; to read them takes long, and meanwhile all else stands still."""
+    return httpx2.create_ssl_context()
 
 
 def find_proxy(url: str) -> str | None:
