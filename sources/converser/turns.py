@@ -64,7 +64,10 @@ class Transcript(Sequence[Canister]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Controls:
-    """How a model shall answer; None leaves it to the provider. `extras` go to it as they are."""
+    """How a model shall answer; None leaves it to the provider.
+
+    `extras` go to it as they are; `tools` in them, such as a service's own search, beside ours.
+    """
 
     temperature: float | None = None
     tokens_max: int | None = None

@@ -368,6 +368,24 @@ async def test_a_broken_stream_runs_nothing_and_can_be_tried_again(wire, service
     assert wire.words(service.bodies[1]) == ["The time?"]
 
 
+OWN_TOOLS = {
+    "anthropic": {"type": "web_search_20250305", "name": "web_search"},
+    "responses": {"type": "web_search"},
+    "chat": {"type": "openrouter:web_search"},
+    "google": {"googleSearch": {}},
+}
+
+
+@pytest.mark.parametrize("beside", [True, False])
+async def test_tools_of_the_service_s_own_stand_beside_ours(wire, service, clock, beside):
+    service.will_answer("Here.")
+    controls = Controls(extras={"tools": [OWN_TOOLS[wire.name]]})
+    await ask(wire, service, ensembles=[clock[0]] if beside else [], controls=controls)
+    sent = service.bodies[0]["tools"]
+    assert OWN_TOOLS[wire.name] in sent
+    assert ("photo" in str(sent), "time" in str(sent)) == (beside, beside)
+
+
 async def test_controls_and_extras_are_sent(wire, service):
     service.will_answer("Yes.")
     controls = Controls(temperature=0.5, tokens_max=99, extras=wire.extras)

@@ -30,7 +30,7 @@ from .clients import Clients, bypass_proxies
 from .dialects import open_top
 from .failures import Service, describe_place, find_key, import_sdk, is_since
 from .streaming import Stream, StreamingProvider, join
-from .translations import GO_ON, Message
+from .translations import GO_ON, Message, join_tools
 
 if TYPE_CHECKING:
     from anthropic.types import RawMessageStreamEvent
@@ -105,7 +105,7 @@ class AnthropicProvider(StreamingProvider[AnthropicConversation]):
             "stream": True,
             **_nativize_controls(request.controls, _compose_format(request.answer_schema)),
         }
-        return {key: value for key, value in native.items() if value not in (None, [])}
+        return join_tools({key: part for key, part in native.items() if part not in (None, [])})
 
     async def _open(self, native: dict[str, Any]) -> Stream:
         client = await self._clients.get()

@@ -15,6 +15,7 @@ from ..immutables import EMPTY
 from ..turns import STOP_FILTERED, STOP_LENGTH, Call, Controls
 from .clients import Clients, bypass_proxies
 from .failures import Service, describe_place, find_key, import_sdk, is_home
+from .translations import join_tools
 
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletionChunk
@@ -118,6 +119,7 @@ class ChatClient:
             request[USAGE_OPTION] = {"include_usage": True}
         if tools:
             request["tools"] = tools
+        request = join_tools(request)
         heard = False
         try:
             client = await self._clients.get()

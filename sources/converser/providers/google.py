@@ -79,9 +79,10 @@ class GoogleProvider(StreamingProvider[GoogleConversation]):
         if not conversation.contents:
             self._service.lack_words()
         tools = self._definitions.translate(request.invokers)
+        own = [{"function_declarations": tools}] if tools else []
         config = {
             "system_instruction": conversation.system or None,
-            "tools": [{"function_declarations": tools}] if tools else None,
+            "tools": [*own, *request.controls.extras.get("tools", ())] or None,
             "automatic_function_calling": {"disable": True},
             **_compose_format(request.answer_schema),
             **_nativize_controls(request.controls),
@@ -126,7 +127,7 @@ def _compose_format(schema: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _nativize_controls(controls: Controls) -> dict[str, Any]:
-    extras = dict(controls.extras)
+    extras = {key: value for key, value in controls.extras.items() if key != "tools"}
     return {
         "temperature": controls.temperature,
         "top_p": controls.top_p,

@@ -34,7 +34,7 @@ from .responses_items import (
     nativize_tool,
 )
 from .streaming import Stream, StreamingProvider, join
-from .translations import Message
+from .translations import Message, join_tools
 
 if TYPE_CHECKING:
     from openai.types.responses import Response, ResponseStreamEvent
@@ -83,7 +83,7 @@ class ResponsesProvider(StreamingProvider[ResponsesConversation]):
             "include": ["reasoning.encrypted_content"] if self._reasons else None,
             **_nativize_controls(request.controls, _compose_format(request.answer_schema)),
         }
-        return {key: value for key, value in native.items() if value is not None}
+        return join_tools({key: value for key, value in native.items() if value is not None})
 
     def _concede(self, failure: Exception, request: TurnRequest, *, deferral: bool) -> None:
         """Models that do not reason have nothing encrypted, and refuse to be asked for it."""

@@ -231,6 +231,15 @@ class Definitions:
         )
 
 
+def join_tools(native: Message) -> Message:
+    """A request in which tools of the service's own, that the user wants by `extras`, stand beside ours."""
+    extras: Any = native.get("extra_body") or {}
+    if "tools" not in extras:
+        return native
+    tools = [*native.get("tools", ()), *extras["tools"]]
+    return {**native, "extra_body": {**extras, "tools": tools}}
+
+
 def fit_identifier(identifier: str, most: int = 64) -> str:
     """An identifier that a provider takes: itself, or a hash of it."""
     if len(identifier) <= most and _PLAIN_IDENTIFIER.fullmatch(identifier):
