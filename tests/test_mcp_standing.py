@@ -12,6 +12,7 @@ import pytest
 import converser
 from converser.mcp import changes
 from converser.mcp.http import exchanges, guard
+from tests.faults.overhttp.breaks import HammeredAnswer
 from tests.faults.overhttp.sound import CACHE, Sound
 from tests.faults.overhttp.wire import JSON, HttpServer, Line, Request
 from tests.places import LIMIT
@@ -216,6 +217,20 @@ async def test_a_stream_with_numbers_is_opened_again_as_well(
     monkeypatch.setattr(guard, "_KNOCK_PAUSE_MAX", 0.01)
     with HttpServer(Numbered(status, times)).running() as server:
         assert await _watch(server, Ears()) == ["pending", "connected"]
+
+
+async def test_an_answer_that_only_asks_to_be_resumed_is_given_up_in_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(exchanges.Pace, "wait", lambda _: anyio.lowlevel.checkpoint())
+    monkeypatch.setattr(guard, "Pace", lambda: exchanges.Pace(limit=5))
+    with HttpServer(HammeredAnswer()).running() as server, anyio.fail_after(LIMIT):
+        client = converser.HttpMCPClient(f"{server.origin}/mcp")
+        async with await converser.discover_mcp_tools(client, "h") as ensemble:
+            for times in (1, 2):
+                with pytest.raises(converser.ToolExecutionFailure, match="outcome is unknown"):
+                    await ensemble.access_invoker("trouble")({})
+                assert server.notes["GET"] == 1 + 5 * times
 
 
 async def test_a_forgotten_session_is_noticed_without_a_call() -> None:
