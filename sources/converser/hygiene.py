@@ -13,7 +13,7 @@ TREACHEROUS = (
     "\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
     "\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\U000e0100-\U000e01ef"
 )
-_TREACHEROUS = re.compile(f"[{TREACHEROUS}\ud800-\udfff]")
+_TREACHEROUS = re.compile(f"([{TREACHEROUS}\ud800-\udfff])")
 
 
 def clean_text(text: str, *, limit: int = 0) -> str:
@@ -22,7 +22,9 @@ def clean_text(text: str, *, limit: int = 0) -> str:
         text = f"{text[:limit]}… ({len(text)} characters)"
     if text.isascii() and text.isprintable():  # the common case, at once
         return text
-    return _TREACHEROUS.sub(_escape, text)
+    parts = _TREACHEROUS.split(text)  # a text may be full of them: no call of ours for each
+    parts[1::2] = map(_ESCAPES.__getitem__, parts[1::2])
+    return "".join(parts)
 
 
 def clean_json(text: str) -> str:
@@ -35,6 +37,13 @@ def escape_in_json(match: re.Match[str]) -> str:
     return json.dumps(match.group())[1:-1]
 
 
-def _escape(match: re.Match[str]) -> str:
-    point = ord(match.group())
-    return f"\\x{point:02x}" if point < 0x100 else f"\\u{{{point:x}}}"
+class _Escapes(dict[str, str]):
+    """The escape of each treacherous character that was met."""
+
+    def __missing__(self, character: str) -> str:
+        point = ord(character)
+        escape = f"\\x{point:02x}" if point < 0x100 else f"\\u{{{point:x}}}"
+        return self.setdefault(character, escape)
+
+
+_ESCAPES = _Escapes()

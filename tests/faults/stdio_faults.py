@@ -164,6 +164,7 @@ PROCESSES = (
         timeout=1.5,
         **_LOST,
     ),
+    _fault("keeper-is-stopped", "has its keeper stopped", "KeeperIsStopped"),
     _fault("ignores-the-end", "ignores SIGTERM and the end of its input", "IgnoresTheEnd"),
     _fault("setsid-grandchildren", "leaves daemons behind", "SetsidGrandchildren"),
     _fault(
@@ -259,6 +260,13 @@ LISTINGS = (
         at_most={"listed": 6},
     ),
     _fault(
+        "wordy-tools",
+        "1.5 million characters that must not be shown in descriptions, titles and names",
+        "WordyServer",
+        stall_max=0.4,
+        words="left out: its name has more than 1,000 characters",
+    ),
+    _fault(
         "quick-changes",
         "tells of nine changes within a tenth of a second",
         "QuickChanges",
@@ -309,6 +317,13 @@ FLOODS = (
         "CountlessProgress",
         act="progress",
         at_most={"started": 1},
+    ),
+    _fault(
+        "wordy-progress",
+        "progress with 1.5 million characters that must not be shown",
+        "WordyProgress",
+        act="progress",
+        stall_max=0.25,
     ),
     _fault("request-flood", "3,000 requests at once", "RequestFlood", timeout=15.0),
     _fault("odd-requests", "requests under ids that are none", "OddRequests"),

@@ -28,6 +28,7 @@ from .deadlines import PatientTime
 from .eras import EraMemory
 from .failures import (
     MESSAGE_LIMIT,
+    TEXT_LIMIT,
     Site,
     Stage,
     is_connection_lost,
@@ -118,7 +119,8 @@ class SessionClient(ABC):
     def instructions(self) -> str | None:
         """What the server says of its use, while connected; untrusted, like all that it says."""
         session = self._connection.session
-        return clean_text(session.instructions) if session and session.instructions else None
+        words = session.instructions if session else None
+        return clean_text(words, limit=TEXT_LIMIT) if words else None
 
     @property
     def failure(self) -> MCPFailure | None:

@@ -18,7 +18,7 @@ from ..hygiene import clean_text
 from ..invokers import Context
 from .calls import request_call
 from .deadlines import CallClock
-from .failures import Site, report_lost, report_timeout
+from .failures import MESSAGE_LIMIT, Site, report_lost, report_timeout
 
 _KEEPS_DEADLINES = frozenset({"stdio", "in-process"})
 """Transports that keep a simple deadline themselves; the others' clock starts after the write."""
@@ -133,7 +133,8 @@ def _adapt_progress(context: Context, clock: CallClock) -> ProgressFnT:
         if (listener := context.on_progress) is None:
             return
         try:
-            await listener(progress, total, clean_text(message) if message else None)
+            words = clean_text(message, limit=MESSAGE_LIMIT) if message else None
+            await listener(progress, total, words)
         except Exception:
             _log.exception("A listener for progress raised")
 

@@ -24,6 +24,8 @@ from ..outcomes import Outcome
 from .stderr import StderrRing
 
 MESSAGE_LIMIT = 2_000
+TEXT_LIMIT = 100_000
+"""Characters of a text that is longer for good reason, such as a description or instructions."""
 UNSENT = f"converser/unsent/{secrets.token_hex(8)}"
 """The data of an error that was raised before anything was written; no server can guess it."""
 FAULT_KEY = f"converser/fault/{secrets.token_hex(8)}"

@@ -13,6 +13,7 @@ from mcp.client.session import ClientRequestContext, ElicitationFnT
 
 from ..hygiene import clean_text
 from ..immutables import FrozenDictionary, freeze
+from .failures import TEXT_LIMIT
 from .narrowing import as_dictionary, as_list
 
 
@@ -44,7 +45,7 @@ def adapt_elicitation(server: str, handler: ElicitationHandler) -> ElicitationFn
     async def answer(
         context: ClientRequestContext, params: wire.ElicitRequestParams
     ) -> wire.ElicitResult | wire.ErrorData:
-        message = clean_text(params.message)
+        message = clean_text(params.message, limit=TEXT_LIMIT)
         if isinstance(params, wire.ElicitRequestURLParams):
             question = Elicitation(server=server, message=message, url=params.url)
         else:

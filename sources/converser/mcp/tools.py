@@ -19,11 +19,13 @@ from ..hygiene import clean_text
 from ..immutables import EMPTY, FrozenDictionary, freeze
 from ..invokers import Annotations, InvocationResult, Tool
 from ..schemas import Validator, compile_schema
+from .failures import TEXT_LIMIT
 from .listings import Definition, list_every_page
 from .narrowing import as_dictionary, as_list
 
 _EXTRAS = {"_meta": "meta", "icons": "icons"}
 _REMARKS_MAX = 100
+_NAME_MAX = _TITLE_MAX = 1_000
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 
 
@@ -55,7 +57,7 @@ def interpret_tool(tool: Definition) -> Tool:
     """One definition of ours, its text made harmless to look at."""
     return Tool(
         name=tool["name"],
-        description=clean_text(tool.get("description") or ""),
+        description=clean_text(tool.get("description") or "", limit=TEXT_LIMIT),
         arguments_schema=tool["inputSchema"],
         output_schema=freeze(tool.get("outputSchema")),
         annotations=_interpret_annotations(tool),
@@ -68,7 +70,7 @@ def _interpret_annotations(tool: Definition) -> Annotations:
     hints = tool.get("annotations") or EMPTY
     annotations = _read_hints(*map(hints.get, _HINTS))
     title = tool.get("title") or hints.get("title")
-    return replace(annotations, title=clean_text(title)) if title else annotations
+    return replace(annotations, title=clean_text(title, limit=_TITLE_MAX)) if title else annotations
 
 
 @lru_cache(maxsize=256, typed=True)
@@ -100,6 +102,8 @@ def _show(name: str) -> str:
 
 def _find_hindrance(tool: Definition) -> str | None:
     """Why a model cannot use a tool, though it is valid."""
+    if len(tool["name"]) > _NAME_MAX:
+        return f"its name has more than {_NAME_MAX:,} characters"
     if (tool.get("execution") or EMPTY).get("taskSupport") == "required":
         return "it runs only as a task, which this client does not offer"
     if (meta := tool.get("_meta")) and (ui := as_dictionary(meta.get("ui"))):

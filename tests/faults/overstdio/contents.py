@@ -9,6 +9,17 @@ from typing import Any
 
 from overstdio.sound import ECHO, JSON, TEXT, TROUBLE, Modern, Server, note, text_result
 
+TREACHEROUS = "ab\u202e\x1b " * 300_000
+"""Text of which every other character must be shown as an escape."""
+
+
+class WordyServer(Server):
+    tools = [  # noqa: RUF012
+        ECHO,
+        {**TROUBLE, "description": TREACHEROUS, "annotations": {"title": TREACHEROUS}},
+        {**ECHO, "name": TREACHEROUS[:200_000]},
+    ]
+
 
 class MalformedTool(Server):
     tools = [ECHO, {"name": "spoiled", "inputSchema": {}}, {"name": 3}, None, TROUBLE]  # noqa: RUF012
@@ -164,6 +175,13 @@ class CountlessProgress(ProgressFlood):
     def trouble(self, number: Any, arguments: JSON) -> None:
         for facts in ({"progress": 10**400}, {"progress": 1, "total": 10**400}):
             self.notify("notifications/progress", {"progressToken": self.token, **facts})
+        self.reply(number, text_result("fine"))
+
+
+class WordyProgress(ProgressFlood):
+    def trouble(self, number: Any, arguments: JSON) -> None:
+        facts = {"progressToken": self.token, "progress": 1, "message": TREACHEROUS}
+        self.notify("notifications/progress", facts)
         self.reply(number, text_result("fine"))
 
 

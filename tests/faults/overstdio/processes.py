@@ -112,6 +112,12 @@ class KeeperIsKilled(Server):
         hold()
 
 
+class KeeperIsStopped(Server):
+    def trouble(self, number: Any, arguments: JSON) -> None:
+        os.kill(os.getppid(), signal.SIGSTOP)
+        self.reply(number, text_result("fine"))
+
+
 class IgnoresTheEnd(Server):
     def serve(self) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)

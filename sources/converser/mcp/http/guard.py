@@ -129,8 +129,6 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         try:
             with exchange.waiting():
                 response = await self._request(request, exchange, number)
-        except httpx2.TransportError as failure:
-            response = _answer(request, 503, blame_network(failure))
         except BrokenAnswer as failure:
             response = _answer(request, 502, wrap_fault(failure.fault))
         finally:
