@@ -44,6 +44,7 @@ from .turns import (
     find_capabilities,
     holds_answer,
     interpret_arguments,
+    is_sound,
 )
 
 _CONCESSIONS_MAX = 3
@@ -211,13 +212,18 @@ class Loop:
             found=self.toolbox.found,
             conceded=conceded,
         )
+        flaw = "ended before it was complete"
         async with aclosing(self.provider.stream_turn(request)) as items:
             async for item in items:
-                if isinstance(item, TurnCompleted):
+                if not isinstance(item, TurnCompleted):
+                    self.announce(item)
+                elif is_sound(item):
                     return item
-                self.announce(item)
+                else:
+                    flaw = "is malformed"
+                    break
         raise ModelFailure(
-            f"The answer of the model {self.provider.name!r} ended before it was complete.",
+            f"The answer of the model {self.provider.name!r} {flaw}.",
             remedy="Nothing of it was used: try again.",
         )
 

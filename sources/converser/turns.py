@@ -8,7 +8,8 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mappin
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol, Union, cast, overload
 
-from .canisters import AssistantCanister, Canister, check_canisters
+from .canisters import AssistantCanister, Canister, Usage, check_canisters
+from .contents import TextualContent
 from .events import TextDelta, ThoughtDelta
 from .immutables import EMPTY, FrozenDictionary, freeze
 from .invokers import Invoker
@@ -129,6 +130,19 @@ class TurnCompleted:
 
     canister: AssistantCanister
     calls: tuple[Call, ...] = ()
+
+
+def is_sound(completed: TurnCompleted) -> bool:
+    """Whether all in it is of the kind that it should be: SDKs pass on whatever a server sends."""
+    canister, usage = completed.canister, completed.canister.usage or Usage()
+    names: list[Any] = [canister.model or "", canister.stop_reason or ""]
+    names += (part.text for part in canister.contents if isinstance(part, TextualContent))
+    for call in completed.calls:
+        names += (call.name, call.identifier)
+    counts: tuple[Any, ...] = (usage.tokens_in, usage.tokens_out, usage.tokens_cached)
+    return all(isinstance(name, str) for name in names) and all(
+        isinstance(count, int) for count in counts
+    )
 
 
 TurnItem = Union[TextDelta, ThoughtDelta, TurnCompleted]

@@ -386,6 +386,21 @@ async def test_tools_of_the_service_s_own_stand_beside_ours(wire, service, clock
     assert ("photo" in str(sent), "time" in str(sent)) == (beside, beside)
 
 
+@pytest.mark.parametrize("piece", [b'"time"', b'"model-1-x"', b'"call_1"', b"20", b"5"])
+async def test_an_answer_with_a_value_of_the_wrong_kind_is_a_failure(wire, service, clock, piece):
+    before, after = wire.answer(calls=[OSLO])
+    frames = [part.replace(b": " + piece, b': ["?"]') for part in (*before, *after)]
+    if frames == [*before, *after]:
+        pytest.skip("has no such value")
+    service.will_stream(*frames)
+    transcript = Transcript([user("The time?")])
+    with pytest.raises(ModelFailure, match="try again"):
+        await ask(wire, service, transcript, ensembles=[clock[0]])
+    assert (len(transcript), clock[1]) == (1, [])
+    service.will_answer("Noon.")
+    assert (await ask(wire, service, transcript)).text == "Noon."
+
+
 async def test_controls_and_extras_are_sent(wire, service):
     service.will_answer("Yes.")
     controls = Controls(temperature=0.5, tokens_max=99, extras=wire.extras)

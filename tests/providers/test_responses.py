@@ -200,6 +200,13 @@ async def test_a_part_of_an_unknown_kind_and_missing_counts_are_no_obstacle(serv
     assert (await service.ask([user("Go")])).text == "Yes."
 
 
+async def test_an_item_of_no_kind_is_a_failure_and_is_not_kept(service):
+    before, after = WIRE.answer("So.", thought=True)
+    service.will_stream(*(part.replace(b'"reasoning"', b"null") for part in before), *after)
+    with pytest.raises(ModelFailure, match="try again"):
+        await service.ask()
+
+
 async def test_a_service_that_refuses_to_reason_without_end_fails_as_a_model_does(service):
     words = "Encrypted content is not supported with this model."
     service.will_refuse(lambda body: True, 400, words, "Yes.")

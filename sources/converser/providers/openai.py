@@ -294,7 +294,7 @@ def compose_turn(chat: ChatCompleted, *, asked: str = "") -> TurnCompleted:
     """The end of a turn, from a whole chat completion; what a server may want back of thoughts is kept."""
     kept: dict[str, Any] = {"thoughts": chat.thoughts, "signatures": chat.signatures}
     # Some servers read their own identifiers, which others would not take.
-    kept["identified"] = any(_fit(call.identifier) != call.identifier for call in chat.calls)
+    kept["identified"] = any(_fit(str(call.identifier)) != call.identifier for call in chat.calls)
     kept = {key: value for key, value in kept.items() if value and asked and chat.calls}
     canister = AssistantCanister(
         contents=(TextualContent(text=chat.text),) if chat.text else (),

@@ -174,6 +174,8 @@ class _Answer:
             return None
         items: list[Any] = [self._items[index] for index in sorted(self._items)]
         items = items or list(response.output)
+        if not all(isinstance(item.type, str) for item in items):
+            return None
         calls = tuple(
             Call(
                 name=self._search if item.type == "tool_search_call" else item.name,
