@@ -13,7 +13,7 @@ import converser
 from converser.mcp import changes
 from converser.mcp.http import exchanges, guard
 from tests.faults.overhttp.breaks import HammeredAnswer
-from tests.faults.overhttp.sound import CACHE, Sound
+from tests.faults.overhttp.sound import CACHE, Modern, Sound
 from tests.faults.overhttp.wire import JSON, HttpServer, Line, Request
 from tests.places import LIMIT
 from tests.rosters import Ears
@@ -137,6 +137,40 @@ class Forgetful(Standing):
             await line.write(b"0\r\n\r\n")
 
 
+class Subscribed(Modern):
+    """Of the newer era: what brings it its subscription breaks twice; only then it tells of a change."""
+
+    capabilities: JSON = {"tools": {"listChanged": True}}  # noqa: RUF012
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.has_news = False
+        self.subscriptions = 0
+
+    async def on_request(self, request: Request, line: Line) -> None:
+        if request.message["method"] != "subscriptions/listen":
+            await super().on_request(request, line)
+            return
+        self.subscriptions += 1
+        await line.begin_events()
+        await self.tell(request, line, "subscriptions/acknowledged")
+        if self.subscriptions <= 2:
+            line.reset()
+            return
+        self.has_news = True
+        await self.tell(request, line, "tools/list_changed")
+        await line.hold()
+
+    async def tell(self, request: Request, line: Line, what: str) -> None:
+        meta = {"io.modelcontextprotocol/subscriptionId": request.message["id"]}
+        params = {"notifications": {"toolsListChanged": True}, "_meta": meta}
+        message = {"jsonrpc": "2.0", "method": f"notifications/{what}", "params": params}
+        await line.send_event(message)
+
+    async def on_list(self, request: Request, line: Line) -> None:
+        await self.reply(request, line, {"tools": [NEW] if self.has_news else [], **CACHE})
+
+
 class Pinged(Sound):
     """Shows signs of life, in the sessions that it knows."""
 
@@ -190,6 +224,11 @@ async def _watch(server: HttpServer, ears: Ears) -> list[str]:
 
 async def test_a_stream_that_breaks_again_and_again_is_opened_again() -> None:
     with HttpServer(Brittle()).running() as server:
+        assert await _watch(server, Ears()) == ["pending", "connected"]
+
+
+async def test_a_subscription_that_breaks_again_and_again_is_made_again() -> None:
+    with HttpServer(Subscribed()).running() as server:
         assert await _watch(server, Ears()) == ["pending", "connected"]
 
 

@@ -104,7 +104,7 @@ class Modern(Sound):
         await super().on_request(request, line)
 
     async def on_discover(self, request: Request, line: Line) -> None:
-        result = {"supportedVersions": [MODERN], "capabilities": {"tools": {}}, **CACHE}
+        result = {"supportedVersions": [MODERN], "capabilities": self.capabilities, **CACHE}
         await self.reply(request, line, result)
 
 

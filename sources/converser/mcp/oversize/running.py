@@ -49,7 +49,7 @@ async def reduce_message(spill: Spill, bounds: Bounds) -> bytes:
             files, message = await _run(spill.path, bounds)
     except (OSError, TimeoutError, ValueError) as failure:
         words = str(failure) or "it takes too long to read"
-        reason = f"it has {spill.size} bytes, which is too much, and {words}"
+        reason = f"it has {spill.size} bytes, which are too many or in too many parts, and {words}"
         raise Oversize(spill, reason) from None
     except BaseException:
         spill.discard()
