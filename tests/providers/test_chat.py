@@ -271,6 +271,21 @@ async def test_a_server_gets_its_own_identifiers_back_and_others_such_as_all_tak
     assert others[0].replace("_", "").isalnum()
 
 
+async def test_models_of_mistral_s_get_identifiers_of_nine_characters(service):
+    calls = [("call_1", *OSLO[1:]), ("abcDEF123", *ROME[1:])]
+    history = [user("Go")]
+    for identifier, name, arguments in calls:
+        history.append(InvocationCanister(identifier=identifier, name=name, arguments=arguments))
+    history += [ResultCanister(invocation_identifier=identifier) for identifier, *_ in calls]
+    service.will_answer("Noon.")
+    await service.ask(history, model="open-mixtral-8x22b")
+    (body,) = service.bodies
+    made = [identifier for identifier, *_ in WIRE.calls(body)]
+    assert made == [identifier for identifier, _ in WIRE.results(body)]
+    assert made[1] == "abcDEF123"
+    assert (len(made[0]), made[0].isalnum()) == (9, True)
+
+
 async def test_silence_of_the_model_is_left_out_and_the_user_speaks_last(service):
     """As Mistral's service and others demand."""
     transcript = Transcript([user("Hm")])

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
+import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, TypeGuard
@@ -53,6 +55,9 @@ TOOLS_MAX = 128
 """How many tools OpenAI takes; compatible servers have no such limit."""
 _IDENTIFIER_MAX = 40
 """Characters that OpenAI takes here; some servers, such as vLLM, make longer ones."""
+_MISTRAL = re.compile(r"(mis|mix|minis|magis|pix|codes|devs)tral", re.IGNORECASE)
+"""The family whose service, and templates, take identifiers of nine characters only."""
+_TERSE = re.compile(r"[a-zA-Z0-9]{9}")
 _KEPT = "chat"
 _JOINED = ("user", "system", "assistant")
 _IMAGES_FOLLOW = "What the results above could not show:"
@@ -211,6 +216,7 @@ class _Translation:
         self._messages: list[Message] = []
         self._shown: list[Message] = []
         self._own: set[str] = set()
+        self._is_terse = _MISTRAL.search(model) is not None
         self._kept: Mapping[str, Any] = EMPTY
 
     def update(self, transcript: Transcript) -> list[Message]:
@@ -237,13 +243,22 @@ class _Translation:
                 _sign_last_call(self._messages[-1], self._kept)
                 if self._kept.get("identified"):
                     self._own.add(canister.identifier)
-                    self._messages[-1]["tool_calls"][-1]["id"] = canister.identifier
-            case ResultCanister() if canister.invocation_identifier in self._own:
-                self._messages[-1]["tool_call_id"] = canister.invocation_identifier
+                self._messages[-1]["tool_calls"][-1]["id"] = self._identify(canister.identifier)
+            case ResultCanister():
+                identifier = self._identify(canister.invocation_identifier)
+                self._messages[-1]["tool_call_id"] = identifier
             case UserCanister():
                 self._kept = EMPTY
             case _:
                 pass
+
+    def _identify(self, identifier: str) -> str:
+        """What a call is known by: as its own server made it, else as the model's service takes it."""
+        if identifier in self._own or (self._is_terse and _TERSE.fullmatch(identifier)):
+            return identifier
+        if self._is_terse:
+            return hashlib.sha256(identifier.encode("utf-8", "surrogatepass")).hexdigest()[:9]
+        return _fit(identifier)
 
     def _show(self) -> None:
         """Shows the images of results after the last of them, since a result itself can be words only."""
