@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         MCPServer as MCPServer,
         load_configuration as load_configuration,
     )
+    from .conflicts import gather_invokers as gather_invokers
     from .contents import (
         AudioContent as AudioContent,
         BlobContent as BlobContent,
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
     from .ensembles import (
         Ensemble as Ensemble,
         EnsembleConfiguration as EnsembleConfiguration,
-        gather_invokers as gather_invokers,
     )
     from .events import (
         Announce as Announce,
@@ -187,7 +187,8 @@ _ROOMS = {
     "contents": (
         "AudioContent BlobContent Content ImageContent LinkContent TextualContent UnknownContent"
     ),
-    "ensembles": "Ensemble EnsembleConfiguration gather_invokers",
+    "conflicts": "gather_invokers",
+    "ensembles": "Ensemble EnsembleConfiguration",
     "events": (
         "Announce Event InvocationCompleted InvocationProgressed InvocationRequested "
         "InvocationStarted MessageCompleted MessageFailed MessageStarted ReplyCompleted "

@@ -19,6 +19,7 @@ from typing_extensions import Self
 
 from .arguments import ArgumentsGate, Strictness
 from .collecting import ease_collector
+from .conflicts import index_tools, refuse_conflicts
 from .costs import estimate_tokens
 from .events import Announce, ServerStateChanged, ToolsChanged
 from .exceptions import InvokerAbsence, MCPFailure, NameConflict, SchemaInvalidity
@@ -300,9 +301,9 @@ class Ensemble:
             f"The pattern {pattern!r} in the selection of ensemble {self.name!r} matches no tool."
             for pattern in (selection.find_idle_patterns(t.name for t, _ in pairs) if pairs else ())
         ]
-        chosen = _index_tools(self.name, (p for p in pairs if selection.admits(p[0])))
+        chosen = index_tools(self.name, (p for p in pairs if selection.admits(p[0])))
         names = assign_names(self.configuration.naming, self.name, chosen)
-        _refuse_conflicts(self.name, names)
+        refuse_conflicts(self.name, names)
         common = self._decide_common()
         invokers: dict[str, Invoker] = {}
         disabled: dict[str, str] = {}
@@ -371,48 +372,3 @@ def compare_tools(
             name for name in after if name in before and after[name].tool != before[name].tool
         ),
     )
-
-
-def gather_invokers(ensembles: Iterable[Ensemble]) -> dict[str, Invoker]:
-    """All tools of several ensembles by name; two of one name are refused, never overwritten."""
-    gathered: dict[str, Invoker] = {}
-    for ensemble in ensembles:
-        for name, invoker in ensemble.invokers.items():
-            if (other := gathered.get(name)) is not None and other is not invoker:
-                owner = other.ensemble.name if other.ensemble else "?"
-                raise NameConflict(
-                    f"Ensembles {owner!r} and {ensemble.name!r} both have a tool {name!r}.",
-                    remedy="Give one of them a prefix, such as"
-                    f' EnsembleConfiguration(naming=Naming(prefix="{ensemble.name}")), or rename'
-                    " the tool.",
-                )
-            gathered[name] = invoker
-    return gathered
-
-
-def _index_tools(
-    ensemble: str, pairs: Iterable[tuple[Tool, Invocable]]
-) -> dict[str, tuple[Tool, Invocable]]:
-    """The tools by their own names; two of one name are refused, never overwritten."""
-    indexed: dict[str, tuple[Tool, Invocable]] = {}
-    for tool, invocable in pairs:
-        if tool.name in indexed:
-            raise NameConflict(
-                f"Ensemble {ensemble!r} was given two tools of the name {tool.name!r}.",
-                remedy="Give one of them another name, or put it into an ensemble of its own.",
-            )
-        indexed[tool.name] = (tool, invocable)
-    return indexed
-
-
-def _refuse_conflicts(ensemble: str, names: Mapping[str, str]) -> None:
-    """Refuses two tools of one name within an ensemble, which only renaming can bring about."""
-    owners: dict[str, str] = {}
-    for tool, name in names.items():
-        if name in owners:
-            raise NameConflict(
-                f"Tools {owners[name]!r} and {tool!r} of ensemble {ensemble!r} would both be called"
-                f" {name!r}.",
-                remedy="Change `renames` so that each tool has a name of its own.",
-            )
-        owners[name] = tool

@@ -11,9 +11,10 @@ from typing import Any
 import anyio
 
 from .canisters import AssistantCanister, InvocationCanister, ResultCanister
+from .conflicts import gather_invokers
 from .contents import TextualContent
 from .digests import READING_TOOL, Digest
-from .ensembles import Ensemble, gather_invokers
+from .ensembles import Ensemble
 from .immutables import freeze
 from .invokers import (
     Annotations,
