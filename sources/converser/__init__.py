@@ -156,6 +156,7 @@ if TYPE_CHECKING:
         ServerSurvey as ServerSurvey,
         ToolSurvey as ToolSurvey,
     )
+    from .sections import Briefing as Briefing, Section as Section
     from .selection import Selection as Selection
     from .signatures import (
         OMITTED as OMITTED,
@@ -221,6 +222,7 @@ _ROOMS = {
     "policies": "ApprovalRequest Approver Decision Policy allow ask deny",
     "replies": "Limits Reply StopReason",
     "rosters.roster": "Roster",
+    "sections": "Briefing Section",
     "selection": "Selection",
     "signatures": "OMITTED create_arguments_class dump_arguments",
     "stubs": "write_stub_module",

@@ -182,3 +182,13 @@ def store_conversations() -> None:
     assert_type(store.list(), tuple[converser.ConversationSurvey, ...])
     for finding in store.search("hello"):
         assert_type(finding, converser.ConversationFinding)
+
+
+async def brief(server: converser.MCPServer, model: converser.Model) -> None:
+    section = converser.Section(title="Sums", text="…", servers=[server], functions=[inspect])
+    async with converser.Briefing([section]) as briefing:
+        assert_type(briefing.supervisor, converser.SupervisorCanister)
+        assert_type(briefing.ensembles, tuple[converser.Ensemble, ...])
+        assert_type(briefing.roster, converser.Roster)
+        assert_type(await briefing.open("Sums"), str)
+        await model.converse([briefing.supervisor], ensembles=briefing.ensembles)
