@@ -376,7 +376,7 @@ async def test_every_kind_of_canister_and_content_reaches_the_wire(service):
 
 
 async def test_each_canister_is_translated_once_over_several_questions(service, monkeypatch):
-    from converser.providers import openai as room
+    from converser.providers import chat_messages as room
 
     translated = []
     nativize = room.nativize_canister

@@ -81,24 +81,6 @@ async def test_signatures_that_came_with_thoughts_and_calls_go_back_with_them(se
     assert SIGNATURE not in json.dumps(service.bodies[3])
 
 
-@pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
-async def test_thinking_goes_back_with_the_calls_that_came_of_it_under_its_own_name(service, name):
-    clock, _ = make_clock()
-    before, after = WIRE.answer("Look.", calls=[OSLO], thought=True)
-    service.will_stream(
-        *[piece.replace(b"reasoning_content", name.encode()) for piece in before], *after
-    )
-    service.will_answer("Noon.", thought=True)
-    service.will_answer("Yes.")
-    transcript = Transcript([user("The time?")])
-    await service.ask(transcript, ensembles=[clock])
-    transcript.append(user("Sure?"))
-    await service.ask(transcript, ensembles=[clock])
-    for body in service.bodies[1:]:
-        thinking = [m for m in body["messages"] if m.keys() & {"reasoning", "reasoning_content"}]
-        assert [(m[name], len(m["tool_calls"])) for m in thinking] == [(THOUGHT, 1)]
-
-
 @pytest.mark.parametrize("status", [400, 404, 500])
 async def test_a_server_whose_model_is_blind_gets_notes_in_the_place_of_images(service, status):
     service.will_fail(status, WIRE.error(status, "image input is not supported"))

@@ -19,9 +19,17 @@ from ..invokers import Invoker
 from ..naming import fit_name
 from .anthropic_dialect import fit_properties
 from .dialects import open_top
-from .openai import describe_content, render_result
 from .pictures import PICTURES, find_image_type
-from .translations import OPENING, Message, Piece, Reveals, Step, fit_identifier
+from .translations import (
+    OPENING,
+    Message,
+    Piece,
+    Reveals,
+    Step,
+    describe_content,
+    fit_identifier,
+    render_result,
+)
 
 PROVIDER = "anthropic"
 _MARK = {"type": "ephemeral"}

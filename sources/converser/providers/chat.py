@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Union
@@ -15,6 +16,7 @@ from ..immutables import EMPTY
 from ..turns import STOP_FILTERED, STOP_LENGTH, Call, Controls
 from .clients import Clients, bypass_proxies
 from .failures import Service, describe_place, find_key, import_sdk, is_home
+from .habits import NEWER_TOKENS_KEY, THOUGHTS, USAGE_OPTION, Habits
 from .translations import join_tools
 
 if TYPE_CHECKING:
@@ -23,15 +25,10 @@ if TYPE_CHECKING:
 KEY_VARIABLE = "OPENAI_API_KEY"
 URL_VARIABLE = "OPENAI_BASE_URL"
 """Where the SDK looks for another server."""
-USAGE_OPTION = "stream_options"
-"""The part of a request that asks for counts of tokens."""
-NEWER_TOKENS_KEY = "max_completion_tokens"
-"""What OpenAI calls the limit on an answer's tokens; most other servers know only the older name."""
 _SERVICE = "openai"
 _HINT = (
     "; or give base_url=… for a server of your own, such as http://127.0.0.1:11434/v1 for Ollama"
 )
-_THOUGHTS = ("reasoning_content", "reasoning")
 _DETAILS = "reasoning_details"
 """What OpenRouter sends beside them, and wants back: pieces with signatures of the services behind it."""
 _GROWING = ("text", "summary")
@@ -45,8 +42,8 @@ _STOP_REASONS = {
     **dict.fromkeys(("length", "model_length", "repetition"), STOP_LENGTH),
     **dict.fromkeys(("content_filter", "sensitive"), STOP_FILTERED),
 }
-_MISHAPS = frozenset(("abort", "error", "insufficient_system_resource", "network_error"))
-"""How vLLM, OpenRouter, DeepSeek and others end a stream in which the model was interrupted."""
+_MISHAP = re.compile(r"abort|error|insufficient_system_resource|network_error|.*MALFORMED.*")
+"""How vLLM, OpenRouter, DeepSeek, Gemini and others end a stream in which the model was interrupted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,13 +93,21 @@ class ChatClient:
         self, name: str, *, base_url: str | None = None, key: str | None = None, retries: int = 2
     ) -> None:
         self.is_compatible = is_elsewhere(base_url)
-        self.asks_for_usage = True
-        self.tokens_key = "max_tokens" if self.is_compatible else NEWER_TOKENS_KEY
+        tokens_key = "max_tokens" if self.is_compatible else NEWER_TOKENS_KEY
+        self.habits = Habits(tokens_key=tokens_key)
         self._clients, self._service = connect(name, base_url=base_url, key=key, retries=retries)
 
     async def close(self) -> None:
         """Closes the connections."""
         await self._clients.close()
+
+    def learn(self, habits: Habits, words: str) -> bool:
+        """Whether a refusal in these words, of a request by these habits, tells what to do otherwise."""
+        if habits.learn(words) is None:
+            return False
+        # Another request may have come to the same meanwhile.
+        self.habits = self.habits.learn(words) or self.habits
+        return True
 
     async def stream(
         self,
@@ -115,7 +120,7 @@ class ChatClient:
         """Deltas as they come, then the whole; raises `ModelFailure` and nothing else."""
         answer = _Answer()
         request = {**self._nativize_controls(controls), **options}
-        if self.asks_for_usage:
+        if self.habits.asks_for_usage:
             request[USAGE_OPTION] = {"include_usage": True}
         if tools:
             request["tools"] = tools
@@ -132,7 +137,7 @@ class ChatClient:
                         yield delta
         except Exception as failure:
             await self._service.fail(failure, model, self._list_models, heard=heard)
-        if answer.finish_reason in (None, *_MISHAPS):
+        if answer.finish_reason is None or _MISHAP.fullmatch(answer.finish_reason):
             self._service.break_off(heard=heard)
         yield answer.complete()
 
@@ -170,7 +175,7 @@ class ChatClient:
             "temperature": controls.temperature,
             "top_p": controls.top_p,
             "seed": controls.seed,
-            self.tokens_key: controls.tokens_max,
+            self.habits.tokens_key: controls.tokens_max,
             "extra_body": dict(controls.extras) or None,
         }
         return {key: value for key, value in native.items() if value is not None}
@@ -211,7 +216,10 @@ class _Answer:
     def _absorb_delta(self, delta: Any) -> list[TextDelta | ThoughtDelta]:
         deltas: list[TextDelta | ThoughtDelta] = [*self._think(delta.model_extra or {})]
         self._refused = self._refused or bool(delta.refusal)
-        for text in (_read_text(delta.content), delta.refusal):
+        content: Any = delta.content
+        if isinstance(content, list) and (thought := _read_text(content, "thinking")):
+            deltas.append(ThoughtDelta(text=thought))
+        for text in (_read_text(content), delta.refusal):
             if text:
                 self._texts.append(text)
                 deltas.append(TextDelta(text=text))
@@ -231,7 +239,7 @@ class _Answer:
         details: Any = extra.get(_DETAILS)
         for piece in details or ():
             self._add_detail(piece)
-        for field_name in _THOUGHTS:
+        for field_name in THOUGHTS:
             if thought := extra.get(field_name):
                 self._thoughts[field_name] = self._thoughts.get(field_name, "") + str(thought)
                 return [ThoughtDelta(text=str(thought))]
@@ -276,7 +284,9 @@ class _Answer:
         return ChatCompleted(
             text="".join(self._texts),
             calls=calls,
-            stop_reason=STOP_FILTERED if self._refused else _STOP_REASONS.get(reason, reason),
+            stop_reason=STOP_FILTERED
+            if self._refused
+            else _STOP_REASONS.get(reason.partition(":")[0], reason),
             usage=self._usage,
             model=self._model,
             thoughts={**self._thoughts, **details},
@@ -319,11 +329,11 @@ def _read_weights(logprobs: Any) -> dict[str, float]:
     return {each["token"]: each["logprob"] for each in content[0]["top_logprobs"]}
 
 
-def _read_text(content: Any) -> str:
-    """The words of a delta, which some servers send as a list of parts."""
+def _read_text(content: Any, key: str = "text") -> str:
+    """The words of a delta, which some servers send as a list of parts; Mistral's thoughts are lists in such."""
     if isinstance(content, list):
         parts: list[Any] = content  # pyright: ignore[reportUnknownVariableType]
-        return "".join(str(part.get("text") or "") for part in parts if isinstance(part, dict))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+        return "".join(_read_text(part.get(key)) for part in parts if isinstance(part, dict))  # pyright: ignore[reportUnknownMemberType]
     return content or ""
 
 

@@ -20,6 +20,7 @@ from ..invokers import Invoker
 from ..turns import Call, Capabilities, Controls, TurnCompleted, TurnItem, TurnRequest
 from .automatic import is_installed
 from .chat import ChatClient, ChatCompleted, ChatItem
+from .chat_messages import compose_turn, nativize_canister
 from .constrained import (
     begin_value,
     compose_arguments,
@@ -37,7 +38,6 @@ from .constrained import (
 from .guidance import Guide, count_served, read_question
 from .introductions import explain_parameter, get_properties, present_tool
 from .llama import LlamaServer
-from .openai import Message, compose_turn, nativize_canister
 from .planning import (
     PARTS_TOKENS,
     STOP,
@@ -49,6 +49,7 @@ from .planning import (
     write_task,
 )
 from .shortlisting import is_in_doubt, list_best, write_shortlist
+from .translations import Message
 from .weighing import average, rank_names
 from .weights import Confirm, Report, Weights
 

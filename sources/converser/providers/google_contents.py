@@ -19,9 +19,16 @@ from ..contents import AudioContent, BlobContent, Content, ImageContent, Textual
 from ..invokers import Invoker
 from ..naming import fit_name
 from .gemini_dialect import translate_for_gemini
-from .openai import describe_content, render_result
 from .pictures import find_image_type
-from .translations import OPENING, Message, Piece, Step, fit_identifier
+from .translations import (
+    OPENING,
+    Message,
+    Piece,
+    Step,
+    describe_content,
+    fit_identifier,
+    render_result,
+)
 
 PROVIDER = "google"
 _GENERATION = re.compile(r"gemini-(\d+)")

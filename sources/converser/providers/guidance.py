@@ -29,8 +29,7 @@ from ..invokers import Invoker
 from ..outcomes import Outcome
 from ..searches import ToolIndex, score_tools, search_tools
 from .introductions import describe_parameters, summarize_tool
-from .openai import describe_content, render_result
-from .translations import Message
+from .translations import Message, describe_content, render_result
 
 TOOLS_MAX = 40
 """Tools that the model is shown; of more, those that the search finds for the user's words."""

@@ -19,9 +19,16 @@ from ..contents import BlobContent, Content, ImageContent, TextualContent
 from ..invokers import Invoker
 from ..naming import fit_name
 from .dialects import fit_openai, is_strict, open_top
-from .openai import describe_content, render_result
 from .pictures import PICTURES, find_image_type
-from .translations import Message, Piece, Reveals, Step, fit_identifier
+from .translations import (
+    Message,
+    Piece,
+    Reveals,
+    Step,
+    describe_content,
+    fit_identifier,
+    render_result,
+)
 
 PROVIDER = "openai"
 _SEARCH_CALL = "tool_search_call"

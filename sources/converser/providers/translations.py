@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,6 +22,14 @@ from ..canisters import (
     UnknownCanister,
     UserCanister,
 )
+from ..contents import (
+    AudioContent,
+    BlobContent,
+    Content,
+    ImageContent,
+    LinkContent,
+    TextualContent,
+)
 from ..immutables import EMPTY
 from ..invokers import Invoker
 from ..outcomes import Outcome
@@ -32,7 +41,7 @@ _SETS_MAX = 8
 GO_ON = "Go on."
 """What the user is made to say where the model spoke last, and its service wants the user to."""
 OPENING = "…"
-"""What stands for the user where the model spoke first, and its service wants the user to."""
+"""What stands for a side that said nothing, where a service wants it to have spoken."""
 _PLAIN_IDENTIFIER = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
@@ -245,3 +254,33 @@ def fit_identifier(identifier: str, most: int = 64) -> str:
     if len(identifier) <= most and _PLAIN_IDENTIFIER.fullmatch(identifier):
         return identifier
     return "call_" + hashlib.sha256(identifier.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def render_result(canister: ResultCanister) -> str:
+    """A result as text: what went wrong, if something did, and all that the tool had to say."""
+    parts = [] if canister.error is None else [f"Error ({canister.outcome}): {canister.error}"]
+    parts.extend(describe_content(part) for part in canister.contents)
+    if not canister.contents and canister.structured is not None:
+        parts.append(json.dumps(canister.structured, ensure_ascii=False))
+    words = "\n".join(parts)
+    return words if words.strip() else "(no output)"  # Anthropic refuses white space alone.
+
+
+def describe_content(content: Content) -> str:
+    """A content as text; what is no text is named, so that the model knows that it is there."""
+    match content:
+        case TextualContent():
+            return content.text
+        case BlobContent():
+            name = content.name or content.uri or "unnamed"
+            text = content.text
+            return f"[{name}: {content.mimetype}, {len(content.data)} bytes]" + (
+                "" if text is None else f"\n{text}"
+            )
+        case LinkContent():
+            return f"[link to {content.title or content.name}: {content.uri}]"
+        case ImageContent() | AudioContent():
+            kind = content.mimetype
+            return f"[{kind}, {len(content.data)} bytes, which cannot be shown here]"
+        case _:
+            return f"[content of the unknown kind {content.kind!r}]"
