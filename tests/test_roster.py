@@ -186,7 +186,7 @@ async def test_closing_ends_what_is_on_its_way() -> None:
                 group.start_soon(be_refused, lambda: roster.add(make_server("later")))
                 await ears.wait_until(lambda: "connected" in ears.states("late"))
                 await roster.close()
-        assert states_of(roster) == {"late": State.DISCONNECTED}
+        assert states_of(roster) == {}
 
 
 async def test_tools_of_a_closed_roster_refuse_instead_of_starting_what_nobody_ends() -> None:
@@ -315,6 +315,24 @@ async def test_reconnecting_makes_a_new_connection() -> None:
         with anyio.fail_after(LIMIT):
             survey = await roster.reconnect("a")
         assert (survey.state, survey.reconnects) == (State.CONNECTED, 1)
+
+
+@pytest.mark.parametrize("options", [{}, {"renew_lock": False}], ids=["plain", "not-renewed"])
+async def test_tools_that_changed_before_a_reconnection_are_told_once(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
+    lock = tmp_path / "converser.lock" if options else None
+    ears, server = Ears(), create_awkward_server()
+    async with opened(
+        Server.in_process("a", server), observer=ears, lock=lock, **options
+    ) as roster:
+        server.tools["new"] = server.tools.pop("echo").model_copy(update={"name": "new"})
+        change = converser.ToolsChanged(server="a", added=("a_new",), removed=("a_echo",))
+        for _ in range(2):
+            with anyio.fail_after(LIMIT):
+                await roster.reconnect("a")
+            assert ears.changes("a") == [change]
+    assert ears.changes("a") == [change]
 
 
 async def test_reconnecting_raises_what_hinders_it() -> None:
@@ -597,6 +615,52 @@ async def test_a_revision_follows_what_is_enabled_and_leaves_what_was_toggled() 
     for name in "abc":
         ears.assert_legal(name)
     assert ears.states("a") == ["pending", "connected", "disabled"]
+
+
+async def test_what_was_toggled_stays_where_a_revision_needs_another_connection() -> None:
+    async with opened(make_server("a"), make_server("b", enabled=False)) as roster:
+        with anyio.fail_after(LIMIT):
+            await roster.toggle("a", False)
+            await roster.toggle("b", True)
+            await roster.revise([make_server("a"), make_server("b", enabled=False)])
+            assert states_of(roster) == {"a": State.DISABLED, "b": State.CONNECTED}
+            await roster.revise([make_server("a", enabled=False), make_server("b")])
+            await roster.revise([make_server("a"), make_server("b", enabled=False)])
+        assert states_of(roster) == {"a": State.CONNECTED, "b": State.DISABLED}
+
+
+async def test_what_is_toggled_while_its_connection_is_exchanged_is_told_once_and_in_order() -> (
+    None
+):
+    ears = Ears()
+    async with opened(make_server("a"), observer=ears) as roster:
+        with anyio.fail_after(LIMIT):
+            async with anyio.create_task_group() as group:
+                group.start_soon(roster.revise, [make_server("a")])
+                await ears.wait_until(lambda: "disconnected" in ears.states("a"))
+                await roster.toggle("a", False)
+    assert ears.states("a") == ["pending", "connected", "disconnected", "disabled"]
+
+
+@pytest.mark.parametrize("work", ["add", "toggle"])
+async def test_what_was_cancelled_on_its_way_can_be_done_again(work: str) -> None:
+    ears, gate = Ears(), Gate(2)
+    server = Server.in_process("a", GatedServer(gate), enabled=work == "add")
+    async with opened(*([server] if work == "toggle" else []), observer=ears) as roster:
+
+        async def do() -> None:
+            await (roster.add(server) if work == "add" else roster.toggle("a", True))
+
+        with anyio.fail_after(LIMIT):
+            async with anyio.create_task_group() as group:
+                group.start_soon(do)
+                await ears.wait_until(lambda: "connected" in ears.states("a"))
+                group.cancel_scope.cancel()
+            gate.size = 0
+            await do()
+        assert states_of(roster) == {"a": State.CONNECTED}
+        assert await call(roster, "a", "echo", text="x") == "x"
+    ears.assert_legal("a")
 
 
 async def test_comings_and_goings_at_once_end_in_order() -> None:

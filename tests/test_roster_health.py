@@ -9,11 +9,13 @@ import anyio
 import pytest
 from mcp import types
 from mcp.server import ServerRequestContext
+from mcp.server.subscriptions import ToolsListChanged
 from mcp.shared.exceptions import MCPError
 
 import converser
+from converser.rosters import operations
 from tests.places import LIMIT
-from tests.rosters import Gate, GatedServer, Server
+from tests.rosters import Ears, Gate, GatedServer, Server, make_server
 from tests.servers.awkward import create_awkward_server
 
 pytestmark = pytest.mark.anyio
@@ -40,6 +42,33 @@ async def test_no_more_are_tried_again_at_once_than_are_opened() -> None:
             surveys = await roster.check()
     assert not any(survey.error for survey in surveys.values())
     assert gate.most == 2
+
+
+async def test_what_failed_is_forgotten_when_the_server_has_the_tools_listed_again() -> None:
+    server, ears = _Closed(Gate(0)), Ears()
+    with anyio.fail_after(LIMIT):
+        async with converser.Roster([Server.in_process("a", server)], observer=ears) as roster:
+            assert roster.survey()["a"].error
+            server.gate.size = 1
+            while not ears.changes("a"):  # the subscription may still be on its way
+                await server.bus.publish(ToolsListChanged())
+                await anyio.sleep(0.01)
+            survey = roster.survey()["a"]
+    assert survey.tools
+    assert (survey.error, survey.is_remembered) == (None, False)
+
+
+async def test_who_hangs_at_the_start_keeps_no_place_from_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(operations, "_BUSY", 0.05)
+    hanging, ears = Server.in_process("hanging", GatedServer(Gate(2))), Ears()
+    roster = converser.Roster([hanging, make_server("good")], observer=ears, parallel=1)
+    with anyio.fail_after(LIMIT / 2):  # the hanging one is given twice that
+        async with anyio.create_task_group() as group:
+            group.start_soon(roster.open)
+            await ears.wait_until(lambda: "connected" in ears.states("good"))
+            group.cancel_scope.cancel()
 
 
 async def test_who_hangs_when_tried_again_keeps_no_other_from_being_checked() -> None:

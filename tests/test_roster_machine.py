@@ -184,10 +184,11 @@ class RosterMachine(RuleBasedStateMachine):
             return self.expect(server)
         if known.server == server:
             return known
+        is_connected = known.is_connected
         if known.server.transport != server.transport or known.server.server is not server.server:
-            return self.expect(server)
+            is_connected = False
         is_enabled = known.is_enabled if known.server.enabled == server.enabled else server.enabled
-        expectation = Expectation(server, is_enabled, known.is_connected)
+        expectation = Expectation(server, is_enabled, is_connected)
         expectation.settle()
         return expectation
 

@@ -24,7 +24,7 @@ from .costs import estimate_tokens
 from .events import Announce, ServerStateChanged, ToolsChanged
 from .exceptions import InvokerAbsence, MCPFailure, NameConflict, SchemaInvalidity
 from .hygiene import clean_text
-from .immutables import FrozenDictionary
+from .immutables import EMPTY, FrozenDictionary
 from .invokers import Context, Invocable, InvocationResult, Invoker, Tool, keep_known, peek_schema
 from .naming import Naming, assign_names, suggest_name
 from .schemas import list_readings
@@ -126,7 +126,7 @@ class Ensemble:
         self._adopt(tuple(tools))
         self._is_known = connection is None or bool(self._pairs)
         if connection is not None:
-            connection.watch(on_tools=self._reload, on_state=self._tell_state)
+            connection.watch(on_tools=self.refresh, on_state=self._tell_state)
 
     def __repr__(self) -> str:
         return f"Ensemble(name={self.name!r}, invokers={list(self._invokers)!r})"
@@ -162,7 +162,7 @@ class Ensemble:
         if self.connection is None:
             return
         await self.connection.connect()
-        await self.refresh()
+        await self._relist(tells=self._is_known)
 
     async def disconnect(self) -> None:
         """Ends the connection; the invokers stay known, and the next call connects again."""
@@ -175,7 +175,10 @@ class Ensemble:
             await self.disconnect()
 
     async def refresh(self) -> None:
-        """Lists the tools again and swaps the invokers at once, so that nobody sees half a set."""
+        """Lists the tools again and swaps the invokers at once, so that nobody sees half a set; tells what changed."""
+        await self._relist(tells=True)
+
+    async def _relist(self, *, tells: bool) -> None:
         if (connection := self.connection) is None:
             return
         with ease_collector():
@@ -183,10 +186,15 @@ class Ensemble:
             self.interruption = connection.interruption
             if self.interruption is not None:
                 tools = keep_known(listed, self.tools)
+            before = self._invokers
             self.remember(tools)
         if kept := [tool.name for tool in tools[len(listed) :]]:
             words = clean_text(", ".join(kept), limit=1_000)
             self._remarks += (f"These tools are kept as they were known: {words}.",)
+        if tells and self._observers:
+            change = compare_tools(self.name, before, self._invokers)
+            if change is not None:
+                self._announce(change)
 
     def remember(self, tools: Iterable[Tool]) -> None:
         """Exposes tools as they were seen earlier; the first call connects."""
@@ -215,14 +223,6 @@ class Ensemble:
         """Has an observer told of states and changed tools; gives a way to end that."""
         self._observers.append(observer)
         return lambda: self._observers.remove(observer)
-
-    async def _reload(self) -> None:
-        """Takes over tools that changed, and tells the difference."""
-        before = self._invokers
-        await self.refresh()
-        change = compare_tools(self.name, before, self._invokers)
-        if change.added or change.removed or change.changed:
-            self._announce(change)
 
     def _tell_state(self, state: str, reason: str) -> None:
         self._announce(ServerStateChanged(server=self.name, state=state, reason=reason))
@@ -362,13 +362,18 @@ def _call_tool(
 
 def compare_tools(
     server: str, before: Mapping[str, Invoker], after: Mapping[str, Invoker]
-) -> ToolsChanged:
-    """The difference between two sets of tools."""
-    return ToolsChanged(
-        server=server,
-        added=tuple(name for name in after if name not in before),
-        removed=tuple(name for name in before if name not in after),
-        changed=tuple(
-            name for name in after if name in before and after[name].tool != before[name].tool
-        ),
+) -> ToolsChanged | None:
+    """The difference between two sets of tools, if there is one."""
+    added = tuple(name for name in after if name not in before)
+    removed = tuple(name for name in before if name not in after)
+    changed = tuple(
+        name for name in after if name in before and _differ(after[name].tool, before[name].tool)
     )
+    if not (added or removed or changed):
+        return None
+    return ToolsChanged(server=server, added=added, removed=removed, changed=changed)
+
+
+def _differ(one: Tool, other: Tool) -> bool:
+    """Whether two tools are not the same to a model; what is beside the definition is not compared."""
+    return one is not other and replace(one, extras=EMPTY) != replace(other, extras=EMPTY)

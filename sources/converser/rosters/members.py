@@ -98,14 +98,15 @@ class Member:
 
     @property
     def wants_connection(self) -> bool:
-        """Whether it is to be connected without waiting for a call."""
+        """Whether it is to be connected and listed without waiting for a call."""
         idle = self.lease.state in (_S.DISCONNECTED, _S.FAILED, _S.NEEDS_AUTH)
-        return idle and self.is_enabled and not self.is_lazy
+        unlisted = self.lease.state is _S.CONNECTED and not self.is_listed
+        return (idle or unlisted) and self.is_enabled and not self.is_lazy
 
     @property
     def is_left_out(self) -> bool:
-        """Whether nobody has come to connect it yet, though it wants that."""
-        return self.wants_connection and self.state is _S.DISCONNECTED
+        """Whether nobody has come to connect and list it yet, though it wants that."""
+        return self.wants_connection and self.find_error() is None
 
     async def connect(self, *, anew: bool = False) -> None:
         """Connects and lists the tools; the failure, of our family in any case, is also kept."""
@@ -150,17 +151,12 @@ class Member:
         except NameConflict as failure:  # of names that the server chose
             self.failure = failure
 
-    def name_tools(self) -> dict[str, str]:
-        """The exposed tools: their own names, and those on the wire."""
-        return {invoker.tool.name: invoker.name for invoker in self.ensemble.invokers.values()}
-
-    def note_tools(self, keeper: CatalogueKeeper) -> Drift:
+    def note_tools(self, keeper: CatalogueKeeper) -> None:
         """Compares the tools with those that were last seen."""
         is_whole = self.ensemble.interruption is None
         drift = keeper.note(self.server, self.ensemble.tools, is_whole=is_whole)
         if drift or not keeper.renews:
             self.drift = drift
-        return drift
 
     def forget_drift(self) -> None:
         """The tools are accepted as they are."""
@@ -174,6 +170,11 @@ class Member:
         """Takes over another configuration of the same connection."""
         self.ensemble.reconfigure(configure_ensemble(server))
         self.server = server
+
+    def follow(self, before: Member) -> None:
+        """Takes the place of another one; what people have toggled stays, unless the configuration toggles it."""
+        if self.server.enabled is before.server.enabled:
+            self.ensemble.enabled = before.is_enabled
 
     def survey(self) -> ServerSurvey:
         """All that people may want to know."""
@@ -258,6 +259,7 @@ class Member:
         self, reload: Callable[[], Awaitable[None]], note: Callable[[Member], None]
     ) -> None:
         await reload()
+        self.is_listed, self.failure = True, None
         note(self)
 
     def _pass_on(self, event: Any, hear: Hear) -> None:
@@ -276,16 +278,4 @@ def _adapt_failure(server: MCPServer, failure: Exception) -> ConverserFailure:
         remedy="Report this, with the server's name and version.",
         server=server.name,
         transport=server.transport,
-    )
-
-
-def name_drift(
-    server: str, drift: Drift, before: dict[str, str], after: dict[str, str]
-) -> ToolsChanged:
-    """The event that tells of a drift, by names on the wire, as far as the tools are exposed."""
-    return ToolsChanged(
-        server=server,
-        added=tuple(after[name] for name in drift.added if name in after),
-        removed=tuple(before[name] for name in drift.removed if name in before),
-        changed=tuple(after[name] for name in drift.changed if name in after),
     )

@@ -15,9 +15,11 @@ from ..mcp.states import ConnectionState
 from ..tasks import spawn
 from .chores import Chores
 from .keeping import CatalogueKeeper
-from .members import Member, name_drift
+from .members import Member
 from .revisions import Plan, adapt
 
+_BUSY = 3.0
+"""Seconds for which a server that starts counts as one that does; then it only lets wait for itself."""
 _log = logging.getLogger(__name__)
 _S = ConnectionState
 
@@ -90,11 +92,20 @@ class Operations:
         await self._keeper.save()
 
     async def _connect_all(self, members: list[Member], end: anyio.CancelScope | None) -> None:
-        limiter = anyio.CapacityLimiter(self._parallel)
+        """Connects so many at a time; those who have nothing but silence to show keep no place from others."""
+        places = anyio.Semaphore(self._parallel)
+
+        async def hold_place(busy: anyio.CancelScope) -> None:
+            with busy:
+                await anyio.sleep(_BUSY)
+            places.release()
 
         async def connect(member: Member) -> None:
-            async with limiter:
-                await self.connect(member)
+            await places.acquire()
+            busy = anyio.CancelScope()
+            group.start_soon(hold_place, busy)
+            await self.connect(member)
+            busy.cancel()
             if end is not None and member.failure is not None and member.server.required:
                 end.cancel()
 
@@ -110,14 +121,12 @@ class Operations:
 
     async def connect(self, member: Member, anew: bool = False) -> None:
         """Connects a server and compares its tools; a failure stays with the server."""
-        before = member.name_tools()
         try:
             await member.connect(anew=anew)
         except ConverserFailure as failure:
             _log.info("%s", failure)
-            return
-        if drift := member.note_tools(self._keeper):
-            self.tell(member, name_drift(member.name, drift, before, member.name_tools()))
+        else:
+            member.note_tools(self._keeper)
 
     async def feel_pulses(self, members: Iterable[Member]) -> None:
         """Asks those that work for a sign of life."""
@@ -162,7 +171,8 @@ class Operations:
             except ConverserFailure as failure:
                 errors[member.name] = failure
                 continue
-            self.tell(member, change)
+            if change is not None:
+                self.tell(member, change)
             if member.state is not state:
                 self.tell_state(member)
         return errors
@@ -188,14 +198,13 @@ class Operations:
 
     def tell(self, member: Member, event: ServerStateChanged | ToolsChanged) -> None:
         """Tells the observer, unless the server is disabled: then nothing is heard of it."""
-        is_empty = isinstance(event, ToolsChanged) and not (
-            event.added or event.removed or event.changed
-        )
-        if member.is_enabled and not is_empty:
+        if member.is_enabled:
             self._announce(event)
 
     def tell_state(self, member: Member) -> None:
-        """Tells where a server stands, which it could not tell by itself."""
+        """Tells where a server stands, which it could not tell by itself; before it is introduced, nothing."""
+        if member.lease.is_retired:
+            return
         error = member.find_error()
         self._announce(
             ServerStateChanged(

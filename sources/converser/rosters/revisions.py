@@ -43,14 +43,14 @@ class Plan:
         )
 
 
-def adapt(member: Member, server: MCPServer) -> ToolsChanged:
+def adapt(member: Member, server: MCPServer) -> ToolsChanged | None:
     """Gives a member another configuration of the same connection; tells what that does to its tools."""
     before = member.ensemble.invokers
     was_enabled = member.server.enabled
     member.become(server)
     if server.enabled is not was_enabled:
         member.ensemble.enabled = server.enabled
-        return ToolsChanged(server=member.name)  # the new state says it
+        return None  # the new state says it
     return compare_tools(member.name, before, member.ensemble.invokers)
 
 

@@ -103,8 +103,8 @@ class Roster:
         async with self._order:
             if self._operations.is_running:
                 return
-            await self._operations.start()
             try:
+                await self._operations.start()
                 await self._start()
             except BaseException:
                 await self._end()
@@ -134,7 +134,7 @@ class Roster:
         if member.is_enabled is not enabled:
             member.ensemble.enabled = enabled
             self._operations.tell_state(member)
-            await self._operations.begin([member])
+        await self._operations.begin([member])
         return member.survey()
 
     async def add(self, server: MCPServer) -> ServerSurvey:
@@ -144,21 +144,27 @@ class Roster:
             check_servers([*(m.server for m in self._members.values()), server])
             member = self._members[server.name] = self._enlist(server)
             self._guests.add(server.name)
-            self._operations.introduce([member])
-            await self._operations.begin([member])
-            self._check_running()
-        if member.failure is not None and server.required:
-            await self.remove(server.name)
-            raise member.failure
+            try:
+                self._operations.introduce([member])
+                await self._operations.begin([member])
+                self._check_running()
+                if member.failure is not None and server.required:
+                    raise member.failure
+            except BaseException:
+                with anyio.CancelScope(shield=True):
+                    await self._discard(member)
+                raise
         return member.survey()
 
     async def remove(self, name: str) -> None:
         """Takes a server out; conversations that have its ensemble see no tools of it any more."""
         async with self._order:
-            member = self._find(name)
-            del self._members[name]
-            self._guests.discard(name)
-            await self._operations.dismiss([member])
+            await self._discard(self._find(name))
+
+    async def _discard(self, member: Member) -> None:
+        del self._members[member.name]
+        self._guests.discard(member.name)
+        await self._operations.dismiss([member])
 
     async def revise(self, servers: Iterable[MCPServer]) -> Revision:
         """Makes these the servers, in this order; what did not change goes on undisturbed.
@@ -170,6 +176,8 @@ class Roster:
             plan = Plan(self._members, check_servers(servers))
             errors = self._operations.adapt(plan)
             fresh = {s.name: self._enlist(s) for s in (*plan.added, *plan.replaced)}
+            for server in plan.replaced:
+                fresh[server.name].follow(self._members[server.name])
             gone = [m for n, m in self._members.items() if n in fresh or n in plan.removed]
             self._members = {n: fresh.get(n) or self._members[n] for n in plan.order}
             self._guests &= self._members.keys()
