@@ -109,11 +109,9 @@ class Briefing:
         return "\n\n".join(part for part in (section.text, *self._report(section)) if part)
 
     async def _expose(self, server: MCPServer) -> None:
-        """Connects a server; where it was tried before, or waits for a call, that takes a second word."""
-        ensemble = self.roster.access_ensemble(server.name)
-        needs_word = ensemble.enabled or server.lazy
+        """Connects a server; one that would wait for a call too, or the model would never hear of its tools."""
         await self.roster.toggle(server.name, True)
-        if needs_word and not ensemble.is_known:
+        if server.lazy and not self.roster.access_ensemble(server.name).is_known:
             with suppress(ConverserFailure):  # which the survey tells
                 await self.roster.reconnect(server.name)
 
