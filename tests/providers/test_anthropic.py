@@ -224,7 +224,8 @@ async def test_a_full_context_is_a_truncated_answer(service):
     assert (await service.ask([user("Go")])).reason is StopReason.TRUNCATED
 
 
-async def test_tools_of_the_service_go_back_with_their_input_and_cut_off_thinking_does_not(service):
+async def test_tools_of_the_service_go_back_with_their_input_and_so_does_unsigned_thinking(service):
+    """Kimi's, which sends it so, refuses a call without it."""
     use = {"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {}}
     found = {"type": "web_search_tool_result", "tool_use_id": "srv_1", "content": []}
     unsigned = {"type": "thinking", "thinking": "Hm", "signature": ""}
@@ -247,11 +248,21 @@ async def test_tools_of_the_service_go_back_with_their_input_and_cut_off_thinkin
     await service.ask([user("Go"), *reply, user("On")])
     step = service.bodies[1]["messages"][1]["content"]
     assert [block["type"] for block in step] == [
+        "thinking",
         "server_tool_use",
         "web_search_tool_result",
         "text",
     ]
-    assert step[0]["input"] == {"query": "x"}
+    assert step[1]["input"] == {"query": "x"}
+
+
+async def test_thinking_that_was_cut_off_unsigned_does_not_go_back(service):
+    before, after = WIRE.answer(thought=True, stop="length")
+    service.will_stream(*[piece for piece in before if b"signature_delta" not in piece], *after)
+    reply = await service.ask([user("Go")])
+    service.will_answer("Yes.")
+    await service.ask([user("Go"), *reply, user("On")])
+    assert WIRE.thoughts(service.bodies[1]) == []
 
 
 SEARCHING = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}

@@ -99,6 +99,25 @@ async def test_a_server_that_demands_thoughts_takes_a_history_without_any(servic
     assert [lacks(body) for body in service.bodies] == [True, False, False]
 
 
+async def test_calls_of_others_are_signed_for_gemini_where_it_demands_that(service):
+    def is_unsigned(body):
+        calls = [m["tool_calls"][0] for m in body["messages"] if "tool_calls" in m]
+        return any("extra_content" not in call for call in calls)
+
+    words = "Function call is missing a thought_signature in functionCall parts."
+    service.will_refuse(is_unsigned, 400, words, "Yes.")
+    other = InvocationCanister(identifier="call_2", name="time", arguments={"city": "Rome"})
+    result = ResultCanister(invocation_identifier="call_2")
+    history = [*ELSEWHERE[:3], other, ELSEWHERE[3], result, *ELSEWHERE[4:]]
+    async with WIRE.access(service) as model:
+        for _ in range(2):
+            assert (await converse(model, history)).text == "Yes."
+    assert [is_unsigned(body) for body in service.bodies] == [True, False, False]
+    first, second = service.bodies[-1]["messages"][1]["tool_calls"]
+    passed = {"google": {"thought_signature": "skip_thought_signature_validator"}}
+    assert (first["extra_content"], "extra_content" in second) == (passed, False)
+
+
 @pytest.mark.parametrize("words", REFUSALS)
 async def test_a_server_that_takes_no_thoughts_back_is_not_given_them_again(service, words):
     service.will_answer("Noon.", thought=True)

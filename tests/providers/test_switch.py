@@ -35,6 +35,35 @@ async def go_on(wire, service, transcript, ensemble, **options):
         return await converse(model, transcript, ensembles=[ensemble])
 
 
+REFUSALS = {
+    "anthropic": "messages.1.content.0: Invalid `signature` in `thinking` block",
+    "google": "Corrupted thought signature.",
+    "responses": "The encrypted content for item rs_1 could not be verified.",
+}
+
+
+@pytest.mark.parametrize("wire", [WIRES[name] for name in REFUSALS], ids=list(REFUSALS))
+async def test_thinking_that_the_service_cannot_read_is_left_out_and_later_thinking_is_not(
+    wire, serve
+):
+    """That of another account, or by way of another host."""
+    service = serve(wire)
+    clock, _ = make_clock()
+    transcript = Transcript([user("The time?")])
+    service.will_answer(calls=[OSLO], thought=True)
+    service.will_answer("Noon.")
+    await go_on(wire, service, transcript, clock)
+    transcript.append(user("Once more?"))
+    service.will_fail(400, wire.error(400, REFUSALS[wire.name]))
+    service.will_answer(calls=[BONN], thought=True)
+    service.will_answer("Still noon.")
+    reply = await go_on(wire, service, transcript, clock)
+    assert reply.text == "Still noon."
+    thoughts = [len(wire.thoughts(body)) for body in service.bodies[2:]]
+    assert thoughts == [1, 0, 1]
+    assert wire.calls(service.bodies[-1]) == [OSLO, BONN]
+
+
 @pytest.mark.parametrize("second", WIRES.values(), ids=[f"to-{name}" for name in WIRES])
 @pytest.mark.parametrize("first", WIRES.values(), ids=[f"from-{name}" for name in WIRES])
 async def test_a_conversation_goes_on_elsewhere_and_comes_back(first, second, serve):

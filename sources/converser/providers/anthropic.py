@@ -159,10 +159,8 @@ def _nativize_controls(controls: Controls, output: dict[str, Any] | None) -> dic
 
 
 def _is_sound(block: Message) -> bool:
-    """Whether the service takes a block back: no empty text, no thinking that was cut off unsigned."""
-    if block["type"] == "text":
-        return bool(block["text"].strip())
-    return block["type"] != "thinking" or bool(block.get("signature"))
+    """Whether the service takes a block back: it refuses empty texts."""
+    return block["type"] != "text" or bool(block["text"].strip())
 
 
 def _fill(block: Message, written: str) -> list[Message]:

@@ -30,6 +30,7 @@ from .pictures import PICTURES, find_image_type
 from .translations import (
     GO_ON,
     OPENING,
+    UNSIGNED,
     Message,
     describe_content,
     fit_identifier,
@@ -109,7 +110,7 @@ class ChatConversation:
                 self._think()
             case InvocationCanister():
                 self._think()
-                _sign_last_call(self._messages[-1], self._kept)
+                self._sign(self._messages[-1]["tool_calls"])
                 if self._kept.get("identified"):
                     self._own.add(canister.identifier)
                 self._messages[-1]["tool_calls"][-1]["id"] = self._identify(canister.identifier)
@@ -129,6 +130,14 @@ class ChatConversation:
         message.update(self._kept.get("thoughts", EMPTY))
         if self.habits.thoughts == "demanded" and message.keys().isdisjoint(THOUGHTS):
             message[THOUGHTS[0]] = " "  # DeepSeek takes an empty one for none.
+
+    def _sign(self, calls: list[Message]) -> None:
+        """Adds what came with the last of a message's calls, or what passes for it on the first."""
+        signatures = self._kept.get("signatures", ())[: len(calls)]
+        if len(signatures) == len(calls) and signatures[-1]:
+            calls[-1][SIGNATURE] = signatures[-1]
+        elif self.habits.signs and len(calls) == 1:
+            calls[0][SIGNATURE] = {"google": {"thought_signature": UNSIGNED}}
 
     def _identify(self, identifier: str) -> str:
         """What a call is known by: as its own server made it, else as the model's service takes it."""
@@ -154,14 +163,6 @@ def end_with_user(messages: list[Message]) -> list[Message]:
     if not messages or messages[-1]["role"] != "assistant":
         return messages
     return [*messages, {"role": "user", "content": GO_ON}]
-
-
-def _sign_last_call(message: Message, kept: Mapping[str, Any]) -> None:
-    """Adds what came with the last of a message's calls."""
-    calls = message["tool_calls"]
-    signatures = kept.get("signatures", ())[: len(calls)]
-    if len(signatures) == len(calls) and signatures[-1]:
-        calls[-1][SIGNATURE] = signatures[-1]
 
 
 def _drop_silence(messages: list[Message]) -> None:

@@ -116,9 +116,13 @@ class Service:
         words, remedy = known
         raise ModelFailure(f"{self.who} {words}", remedy=remedy) from failure
 
+    def _quote(self, failure: Exception) -> str:
+        """What the service said, cut short and without the key."""
+        return self.key.hide(shorten(_read_words(failure)).rstrip("."))
+
     def _fail_status(self, status: int, failure: Exception) -> NoReturn:
         """Raises what the service answered, in our words; its own on a key are not repeated."""
-        said = self.key.hide(shorten(_read_words(failure)).rstrip("."))
+        said = self._quote(failure)
         cause: Exception | None = failure
         words, remedy = f"answered with an error: {said}.", find_remedy(said, status)
         if status == 401 or (status == 400 and "API key" in said):
@@ -152,7 +156,8 @@ class Service:
         remedy = "Check the name of the model, and base_url."
         if names:
             remedy = suggest_name(model, names)
-        raise ModelFailure(f"{self.who} is not known there.", remedy=remedy) from failure
+        words = f"is not known there: {self._quote(failure)}."
+        raise ModelFailure(f"{self.who} {words}", remedy=remedy) from failure
 
     def lack_words(self) -> NoReturn:
         """Raises that there is nothing which a model could answer."""

@@ -22,6 +22,7 @@ from .gemini_dialect import translate_for_gemini
 from .pictures import find_image_type
 from .translations import (
     OPENING,
+    UNSIGNED,
     Message,
     Piece,
     Step,
@@ -34,8 +35,6 @@ PROVIDER = "google"
 _GENERATION = re.compile(r"gemini-(\d+)")
 _IMAGES = frozenset(("image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"))
 _SHOWN_IN_RESULTS = frozenset(("image/png", "image/jpeg", "image/webp", "application/pdf"))
-_UNSIGNED = b"skip_thought_signature_validator"
-"""What the service takes in the place of a signature, for a call that another model made."""
 
 
 def is_recent(model: str) -> bool:
@@ -84,7 +83,7 @@ class GoogleConversation:
         kept: Any = step.recall(PROVIDER, self._model).get("parts")
         if not isinstance(kept, list):
             if calls and self._is_recent:
-                calls[0]["thought_signature"] = _UNSIGNED
+                calls[0]["thought_signature"] = UNSIGNED.encode()
             text = step.assistant.text if step.assistant else ""
             return [*([{"text": text}] if text else []), *calls]
         waiting = iter(calls)

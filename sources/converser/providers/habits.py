@@ -20,6 +20,7 @@ _THOUGHTS_REFUSED = re.compile(
     r"\breasoning(_content|_details)?\b.{0,60}(unsupported|not supported|not permitted|unexpected)",
     re.IGNORECASE | re.DOTALL,
 )
+_SIGNATURE_MISSING = re.compile(r"missing a\W+thought_signature", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +31,8 @@ class Habits:
     asks_for_usage: bool = True
     thoughts: Literal["taken", "refused", "demanded"] = "taken"
     """Whether it takes back what its models thought, or wants that of all answers, those of others too."""
+    signs: bool = False
+    """Whether it wants a signature on calls, those of others too."""
 
     def learn(self, words: str) -> Habits | None:
         """What a refusal in these words teaches, if anything."""
@@ -41,4 +44,6 @@ class Habits:
             return replace(self, thoughts="demanded")  # DeepSeek and Kimi, of answers of others.
         if self.thoughts != "refused" and _THOUGHTS_REFUSED.search(words):
             return replace(self, thoughts="refused")  # As Groq does, though it sends them.
+        if not self.signs and _SIGNATURE_MISSING.search(words):
+            return replace(self, signs=True)  # Gemini, of calls that another model made.
         return None

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
@@ -23,6 +24,12 @@ _REFUSALS = (400, 422, 501)
 _BLIND_REFUSALS = (404, 500)
 """How some servers answer to images besides: a router that no such model is found, llama.cpp that it failed."""
 _REFUSED_MAX = 100
+_UNREADABLE = re.compile(
+    r"encrypted content.{0,99} could not be (verified|decrypted)"
+    r"|(invalid|corrupted)\W+(thought\W+)?signature|thought signature is not valid",
+    re.IGNORECASE | re.DOTALL,
+)
+"""How services say that they cannot read thoughts of theirs: those of another account, or by way of another host."""
 
 Stream = AbstractAsyncContextManager[AsyncIterator[Any]]
 
@@ -178,6 +185,9 @@ class StreamingProvider(ABC, Generic[_C]):
 
     def _concede(self, failure: Exception, request: TurnRequest, *, deferral: bool) -> None:
         """Raises `Concession` where the service refused what it can do without."""
+        if request.conceded is None and _UNREADABLE.search(str(failure)):
+            self._translations.forget(request.canisters)
+            raise Concession from failure
         status = self._service.read_status(failure)
         self._concessions.concede(status, request, deferral=deferral)
 

@@ -8,7 +8,7 @@ import json
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar, Union, cast
 from weakref import WeakKeyDictionary
 
@@ -42,6 +42,8 @@ GO_ON = "Go on."
 """What the user is made to say where the model spoke last, and its service wants the user to."""
 OPENING = "…"
 """What stands for a side that said nothing, where a service wants it to have spoken."""
+UNSIGNED = "skip_thought_signature_validator"
+"""What Gemini takes in the place of a signature, for a call that another model made."""
 _PLAIN_IDENTIFIER = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
@@ -64,6 +66,11 @@ class Step:
     def recall(self, provider: str, model: str) -> Mapping[str, Any]:
         """What this provider kept of the turn."""
         return EMPTY if self.assistant is None else recall(self.assistant, provider, model)
+
+    def strip(self) -> Step:
+        """The same turn without what any provider kept of it."""
+        assistant = self.assistant and replace(self.assistant, extras=EMPTY)
+        return Step(assistant, self.invocations)
 
 
 Piece = Union[Step, UserCanister, SupervisorCanister, DocumentCanister, ResultCanister]
@@ -181,6 +188,12 @@ class Translations(Generic[_C]):
     def __init__(self, create: Callable[[Reveals], _C]) -> None:
         self._create = create
         self._known: WeakKeyDictionary[Transcript, tuple[int, _C, Reveals]] = WeakKeyDictionary()
+        self._forgotten: WeakKeyDictionary[Transcript, int] = WeakKeyDictionary()
+
+    def forget(self, transcript: Transcript) -> None:
+        """Has it translated anew, without what was kept of its turns so far for the service alone."""
+        self._known.pop(transcript, None)
+        self._forgotten[transcript] = len(transcript)
 
     def update(
         self, transcript: Transcript, search: str = "", found: Mapping[str, Invoker] = EMPTY
@@ -192,7 +205,10 @@ class Translations(Generic[_C]):
             reveals = Reveals(search, found)
             known = (0, self._create(reveals), reveals)
         count, conversation, reveals = known
-        for piece in group(heal(transcript[count:])):
+        old = max(count, self._forgotten.get(transcript, 0))
+        for piece in group(heal(transcript[count:old])):
+            conversation.add(piece.strip() if isinstance(piece, Step) else piece)
+        for piece in group(heal(transcript[old:])):
             conversation.add(piece)
         self._known[transcript] = (len(transcript), conversation, reveals)
         return conversation
