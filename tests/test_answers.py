@@ -128,6 +128,8 @@ async def test_an_impossible_form_is_refused_before_the_model_is_asked():
         await converse(model, answer=ScriptedModel)
     with pytest.raises(SchemaInvalidity, match="cannot be the form of an answer"):
         await converse(model, answer=WEATHER)
+    with pytest.raises(SchemaInvalidity, match="cannot be the form of an answer"):
+        await converse(model, answer="as JSON")
     with pytest.raises(SchemaInvalidity):
         await converse(model, answer={"type": "object", "properties": {"x": {"type": 7}}})
     with pytest.raises(SchemaInvalidity):

@@ -218,6 +218,27 @@ print(blocking.call(far.access_invoker("echo"), {{"text": "hi"}}).text)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "hi\n", "")
 
 
+def test_what_is_closed_only_when_the_interpreter_ends_is_told_so_and_holds_up_nothing():
+    program = """
+from converser import blocking
+from converser.testing import ScriptedModel
+class Assistant:
+    model = ScriptedModel([])
+    def __del__(self):
+        blocking.run(self.model.close)
+assistant = Assistant()
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+    )
+    assert ended.returncode == 0
+    assert "The program is at its end" in ended.stderr
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
 @pytest.mark.parametrize(
     ("portal", "told", "end"),

@@ -182,10 +182,23 @@ async def test_structured_data_and_errors_are_shortened_and_readable_too():
 
 
 def test_what_is_no_text_stays_beside_the_shortened_text():
-    link = LinkContent(uri="file:///log", name="log")
     image = ImageContent(data=b"\x89PNG", mimetype="image/png")
-    (seen,) = digest(result(image, text(LONG), link))
-    assert seen.contents[1:] == (image, link)
+    (seen,) = digest(result(image, text(LONG)))
+    assert seen.contents[1:] == (image,)
+
+
+async def test_links_are_words_and_thousands_of_them_are_shortened_and_readable_too():
+    links = [
+        LinkContent(uri=f"file:///{at}", name=f"log {at}", description="Of one day.")
+        for at in range(1000)
+    ]
+    view = digest(result(*links), result(links[0]))
+    shown, single = view
+    assert len(shown.text) <= LIMIT
+    assert len(shown.contents) == 1
+    words = await read_all(view, find_handle(shown.text))
+    assert words.splitlines() == [link.describe() for link in links]
+    assert single.contents == (links[0],)
 
 
 async def test_a_model_without_vision_gets_a_note_in_the_place_of_an_image():

@@ -7,6 +7,7 @@ import asyncio
 import logging
 import threading
 import time
+from contextlib import aclosing
 
 import anyio
 import pytest
@@ -284,6 +285,40 @@ async def test_cancelling_the_reader_of_a_stream_cancels_the_conversation():
         with anyio.fail_after(10):
             await began.wait()
         tasks.cancel_scope.cancel()
+    assert_valid(transcript)
+
+
+async def test_a_stream_that_is_cancelled_twice_leaves_a_valid_transcript_too():
+    transcript, began = Transcript([user("Go")]), anyio.Event()
+    ending, end = anyio.Event(), anyio.Event()
+
+    async def wait(_):
+        began.set()
+        try:
+            return await hang(_)
+        finally:
+            ending.set()
+            with anyio.CancelScope(shield=True):
+                await end.wait()
+
+    async def read():
+        model = ScriptedModel([[("wait", {})]])
+        async with aclosing(
+            model.stream(transcript, ensembles=[make_ensemble(wait=wait)])
+        ) as stream:
+            async for _ in stream:
+                pass
+
+    task = asyncio.create_task(read())
+    with anyio.fail_after(10):
+        await began.wait()
+        task.cancel()
+        await ending.wait()
+        task.cancel()
+        await anyio.wait_all_tasks_blocked()
+        end.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
     assert_valid(transcript)
 
 

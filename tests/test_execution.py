@@ -76,6 +76,25 @@ async def test_a_failing_tool_becomes_a_result_and_the_conversation_goes_on(
     assert reply.reason is StopReason.DONE
 
 
+async def test_failures_of_a_tools_own_task_group_are_told_and_not_that_it_had_one():
+    async def miss(what):
+        await anyio.lowlevel.checkpoint()
+        raise LookupError(what)
+
+    async def seek(_):
+        async with anyio.create_task_group() as tasks, anyio.create_task_group() as others:
+            tasks.start_soon(miss, "no harbour")
+            others.start_soon(miss, "no ferry")
+        return ""
+
+    model = ScriptedModel([[("seek", {})], "I see."])
+    reply = await converse(model, ensembles=[make_ensemble(seek=seek)])
+    (result,) = results_of(reply)
+    assert "LookupError: no harbour" in result.error
+    assert "LookupError: no ferry" in result.error
+    assert "TaskGroup" not in result.error
+
+
 async def test_a_tool_that_cancels_itself_takes_no_other_call_along():
     given_up = anyio.Event()
 

@@ -439,6 +439,12 @@ own_result = InvocationResult(structured=5, remarks=("mine",))
         (image, InvocationResult(contents=(image,))),
         ((image, image), InvocationResult(contents=(image, image))),
         (["see:", image], InvocationResult(contents=(TextualContent(text="see:"), image))),
+        (
+            (image, {"page": 2}, None),
+            InvocationResult(
+                contents=(image, TextualContent(text='{"page":2}', mimetype="application/json"))
+            ),
+        ),
         (own_result, own_result),
     ],
 )

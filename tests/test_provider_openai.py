@@ -328,7 +328,7 @@ async def test_every_kind_of_canister_and_content_reaches_the_wire(service):
     picture = ImageContent(data=b"png", mimetype="image/png")
     sound = AudioContent(data=b"mp3", mimetype="audio/mpeg")
     file = BlobContent(data="né".encode(), mimetype="text/csv", name="a.csv", encoding="utf-8")
-    link = LinkContent(uri="https://x.example", name="x")
+    link = LinkContent(uri="https://x.example", name="x", description="All of x.")
     strange = UnknownContent(kind="hologram")
     history = [
         user("Look", picture, sound),
@@ -358,7 +358,7 @@ async def test_every_kind_of_canister_and_content_reaches_the_wire(service):
     assert heard["input_audio"] == {"data": "bXAz", "format": "mp3"}
     assert table["text"] == "Document table:\n[a.csv: text/csv, 3 bytes]\nné"
     assert other["text"].splitlines()[1:] == [
-        "[link to x: https://x.example]",
+        "[link to x: https://x.example (All of x.)]",
         "[content of the unknown kind 'hologram']",
     ]
     assert messages[1]["tool_calls"][0]["function"]["arguments"] == '{"é": 1}'

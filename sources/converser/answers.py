@@ -81,7 +81,13 @@ def _describe_type(wanted: Any) -> tuple[TypeAdapter[Any], dict[str, Any]]:
     try:
         adapter = pydantic.TypeAdapter[Any](wanted)
         return adapter, generate_schema(adapter, "validation")
-    except (pydantic.PydanticUserError, NameError, AttributeError, TypeError) as failure:
+    except (
+        pydantic.PydanticUserError,
+        NameError,
+        SyntaxError,
+        AttributeError,
+        TypeError,
+    ) as failure:
         raise SchemaInvalidity(
             f"The type {wanted!r} cannot be the form of an answer: {failure}",
             remedy="Give a dataclass of plain types, or a JSON Schema.",

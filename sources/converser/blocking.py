@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
 from concurrent.futures import Future, wait
@@ -210,6 +211,11 @@ class _Shared:
     def enter(self) -> Portal:
         with self._lock:
             if self._portal is None:
+                if sys.is_finalizing():  # A thread that is begun now never runs.
+                    raise ConverserFailure(
+                        "The program is at its end, and can converse no more.",
+                        remedy="Close what you use before, such as by `with`, not in `__del__`.",
+                    )
                 atexit.register(self.leave)
                 self._portal = self._stack.enter_context(open_portal())
             return self._portal

@@ -60,7 +60,7 @@ def _purify_content(content: Content) -> Content:
     if isinstance(content, TextualContent):
         return cast("Content", _change(content, ("text",)))
     if isinstance(content, LinkContent):
-        return cast("Content", _change(content, ("uri", "name", "title")))
+        return cast("Content", _change(content, ("uri", "name", "title", "description")))
     if isinstance(content, BlobContent) and (text := content.text) is not None:
         pure = purify(text)
         return content if pure is text else replace(content, data=pure.encode(), encoding="utf-8")

@@ -81,6 +81,11 @@ class LinkContent(_Content):
     mimetype: str | None = None
     size: int | None = None
 
+    def describe(self) -> str:
+        """The link in words, as a model is told of it."""
+        about = f" ({self.description})" if self.description else ""
+        return f"[link to {self.title or self.name}: {self.uri}{about}]"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownContent(_Content):

@@ -243,7 +243,7 @@ def _get_text(content: Content) -> str | None:
     """The words of a content that has words."""
     if isinstance(content, (TextualContent, BlobContent)):
         return content.text
-    return None
+    return content.describe() if isinstance(content, LinkContent) else None
 
 
 def _measure(canister: ResultCanister) -> int:
@@ -254,6 +254,8 @@ def _measure(canister: ResultCanister) -> int:
     for part in canister.contents:
         if isinstance(part, TextualContent):
             size += measure(part.text)
+        elif isinstance(part, LinkContent):
+            size += measure(part.describe())
         elif isinstance(part, BlobContent) and part.encoding is not None:
             size += len(part.data)
     return size

@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, overload
 
 import anyio
@@ -226,9 +227,9 @@ def _package_result(name: str, value: Any) -> InvocationResult:
         return InvocationResult(contents=(TextualContent(text=NO_OUTPUT),))
     if isinstance(value, (list, tuple)):
         parts = cast("Sequence[Any]", value)
-        contents = [_package_content(part) for part in parts]
-        if any(isinstance(part, _CONTENTS) for part in parts) and all(contents):
-            return InvocationResult(contents=tuple(filter(None, contents)))
+        if any(isinstance(part, _CONTENTS) for part in parts):
+            contents = (_package_result(name, part).contents for part in parts if part is not None)
+            return InvocationResult(contents=tuple(chain.from_iterable(contents)))
     elif (content := _package_content(value)) is not None:
         return InvocationResult(contents=(content,))
     return _package_data(name, value)

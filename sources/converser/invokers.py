@@ -206,8 +206,15 @@ def _read_arguments(arguments: Mapping[str, Any] | object) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", arguments)  # which the gate refuses in its own words
 
 
-def describe_failure(cause: Exception) -> str:
-    """Words for a failure that are never empty; foreign exceptions are named by their class."""
+def describe_failure(cause: BaseException) -> str:
+    """Words for a failure that are never empty; foreign exceptions are named by their class.
+
+    A group, of which the words say nothing, is told by what is in it.
+    """
     if isinstance(cause, ConverserFailure):
         return str(cause)
+    parts: Any = getattr(cause, "exceptions", None)
+    if isinstance(parts, tuple):
+        grouped = cast("tuple[BaseException, ...]", parts)
+        return "; ".join(dict.fromkeys(map(describe_failure, grouped)))
     return f"{type(cause).__name__}: {cause}" if str(cause) else type(cause).__name__

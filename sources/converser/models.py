@@ -162,8 +162,15 @@ class Model:
         finally:
             receive.close()
             scope.cancel()
-            with anyio.move_on_after(_PARTING, shield=True):
-                await ended.wait()
+            # A group waits also where this task is cancelled once more, as by a person who stops it twice.
+            async with anyio.create_task_group() as group:
+                group.start_soon(_part, ended)
+
+
+async def _part(ended: anyio.Event) -> None:
+    """Waits for the end of a conversation that was left, so that its transcript is whole."""
+    with anyio.move_on_after(_PARTING, shield=True):
+        await ended.wait()
 
 
 def _open_transcript(canisters: Iterable[Canister] | Transcript) -> Transcript:

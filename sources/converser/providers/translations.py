@@ -294,7 +294,7 @@ def describe_content(content: Content) -> str:
                 "" if text is None else f"\n{text}"
             )
         case LinkContent():
-            return f"[link to {content.title or content.name}: {content.uri}]"
+            return content.describe()
         case ImageContent() | AudioContent():
             kind = content.mimetype
             return f"[{kind}, {len(content.data)} bytes, which cannot be shown here]"
