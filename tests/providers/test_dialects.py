@@ -7,6 +7,7 @@ Alternatives at the top are closed ones here: of open ones, `open_top` gives hin
 from __future__ import annotations
 
 import json
+import re
 
 import jsonschema_rs
 import pytest
@@ -193,7 +194,21 @@ def test_a_schema_that_multiplies_stays_small_for_gemini():
 
 @given(schema=objects(DETAILS))
 def test_a_schema_without_combinations_at_its_top_stays_as_it_is(schema):
-    assert open_top(schema) == schema
+    """But that `true` is written as a schema: llama.cpp, Ollama and others refuse all tools for it."""
+    written = re.sub(
+        r'("additionalProperties": true)|\btrue\b', lambda m: m[1] or "{}", json.dumps(schema)
+    )
+    assert open_top(schema) == json.loads(written)
+
+
+def test_gemini_is_not_shut_out_of_what_names_are_made_of_and_hears_no_empty_default():
+    closed = {"type": "object", "patternProperties": {"^x": {}}, "additionalProperties": False}
+    optional = {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None}
+    schema = {"type": "object", "properties": {"a": closed, "b": optional}}
+    properties = translate_for_gemini(schema)["properties"]
+    assert "additionalProperties" not in properties["a"]
+    assert "patternProperties" in properties["a"]["description"]
+    assert "description" not in properties["b"]
 
 
 CLOSED = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}

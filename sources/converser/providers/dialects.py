@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
-from .editions import Schema, limit_items, modernize, revise
+from .editions import Schema, modernize, revise
 from .references import resolve_reference
 
 _BRANCHES = ("anyOf", "oneOf")
@@ -124,9 +124,6 @@ def fit_openai(schema: Mapping[str, Any]) -> Schema:
 def _fit_openai(facts: Schema) -> Schema:
     """Each array says what is in it, though it be anything; patterns that look round are told in words."""
     if "array" in _types(facts):
-        if facts.get("items") is False and "prefixItems" in facts:
-            limit_items(facts)
-            del facts["items"]
         facts.setdefault("items", {})
     pattern = facts.get("pattern")
     if isinstance(pattern, str) and _LOOKAROUND.search(pattern):

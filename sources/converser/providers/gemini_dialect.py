@@ -59,7 +59,10 @@ class _Translator:
         told = {
             key: value
             for key, value in facts.items()
-            if key not in native and key not in _HANDLED and key not in _SILENT
+            if key not in native
+            and key not in _HANDLED
+            and key not in _SILENT
+            and (key, value) != ("default", None)
         }
         self._add_structure(facts, native, path)
         _add_required(facts, native, told)
@@ -99,6 +102,8 @@ class _Translator:
         if "prefixItems" in facts:
             native["prefixItems"] = [self.translate(part, path) for part in facts["prefixItems"]]
         extra = facts.get("additionalProperties")
+        if "patternProperties" in facts:
+            return  # These would be among those that nothing else is said of.
         if isinstance(extra, bool):
             native["additionalProperties"] = extra
         elif extra is not None:
