@@ -10,6 +10,7 @@ import anyio
 import pytest
 
 import converser
+from converser.mcp import sessions
 from converser.mcp.eras import EraMemory
 from tests.faults.overhttp.statuses import IgnoresUnknownMethods
 from tests.faults.overhttp.wire import HttpServer
@@ -55,6 +56,26 @@ async def test_a_server_that_was_slow_to_start_is_not_remembered(place: Path) ->
         async with await converser.discover_mcp_tools(client, "slow"):
             assert client.protocol_version == "2025-06-18"
     assert not (place / "converser").exists()
+
+
+async def test_a_server_that_ignores_the_question_is_not_waited_for_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sessions, "_QUESTION_TIME_MAX", 0.2)
+    client = converser.StdioMCPClient(processes.raw_command("reticent"), connect_timeout=300.0)
+    with anyio.fail_after(30):
+        async with await converser.discover_mcp_tools(client, "old"):
+            assert client.protocol_version == "2025-06-18"
+
+
+async def test_a_modern_server_that_is_slow_to_start_is_not_taken_for_an_old_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sessions, "_QUESTION_TIME_MAX", 0.001)
+    client = converser.StdioMCPClient(processes.raw_command("modern"), connect_timeout=300.0)
+    with anyio.fail_after(30):
+        async with await converser.discover_mcp_tools(client, "new"):
+            assert client.protocol_version == "2026-07-28"
 
 
 async def test_the_era_is_known_to_the_next_roster() -> None:

@@ -296,3 +296,25 @@ async def test_an_attempt_whose_time_is_up_has_failed_though_its_process_is_stil
         state = client.state
         await client.disconnect()
     assert state is State.FAILED
+
+
+async def test_who_waits_for_what_was_ended_hears_so_though_the_time_of_others_runs_out() -> None:
+    client = converser.StdioMCPClient(["sleep", "60"])
+    told: list[str] = []
+
+    async def connect() -> None:
+        with pytest.raises(converser.MCPConnectionFailure) as caught:
+            await client.connect()
+        told.append(str(caught.value))
+
+    async def call() -> None:
+        with pytest.raises(converser.MCPTimeoutFailure):
+            await client.call_tool("echo", {}, context=converser.Context(timeout=0.5))
+
+    with anyio.fail_after(DEADLINE):
+        async with anyio.create_task_group() as group:
+            group.start_soon(connect)
+            group.start_soon(call)
+            await anyio.wait_all_tasks_blocked()
+            await client.disconnect()
+    assert "closed while it was being opened" in told[0]

@@ -44,7 +44,7 @@ _RETIREMENT_MAX = 60.0
 _LASTING = 30.0
 _COSTLY = 1.0
 """Seconds that a connection may take before it is worth remembering why."""
-_QUESTION_TIME_MAX = 2.0
+_QUESTION_TIME_MAX = 1.0
 _ERAS = {"auto": ("auto", "legacy"), "legacy": ("legacy", "auto")}
 _log = logging.getLogger(__name__)
 
@@ -266,7 +266,7 @@ class Connection:
 
     def _give_up(self, life: _Life) -> None:
         """Tells that an attempt has failed whose time is up, also while its owner still ends what it began."""
-        if life.scope.cancel_called and not life.connected:
+        if life.scope.cancel_called and not life.stop.is_set() and not life.connected:
             life.failure = life.failure or TimeoutError()
             self._bury(life)
 

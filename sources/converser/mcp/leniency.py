@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+from codecs import BOM_UTF8
 from typing import Any, cast
 
 from .narrowing import as_list
@@ -23,7 +24,7 @@ def decode_leniently(data: bytes) -> Any:
     Raises `ValueError` where it is no JSON, or nested too deeply.
     """
     try:
-        return _mend(json.loads(data.decode("utf-8", "replace")), 0)
+        return _mend(json.loads(data.decode("utf-8-sig", "replace")), 0)
     except RecursionError:
         raise ValueError("It is nested too deeply") from None
 
@@ -57,7 +58,7 @@ def recover_identifiers(line: bytes) -> set[int | str]:
 
 def has_odd_characters(data: bytes) -> bool:
     """Whether there may be something to mend: the same answer for all strict decoders, and quick."""
-    if b"\\ud" in data or b"\\uD" in data:
+    if b"\\ud" in data or b"\\uD" in data or data.startswith(BOM_UTF8):
         return True
     if data.isascii():
         return False

@@ -30,6 +30,8 @@ SIZE_MAX = 64 * 1024 * 1024
 """Bytes of all pages but the last, each of which is bounded as a message."""
 _PARCEL_KEY = "converser/tools"
 _HEADER_MARK = b'"x-mcp-header"'
+_UNUSED: dict[str, Any] = {"ttlMs": 0, "cacheScope": "private"}
+"""What a page must have, and we do not look at."""
 
 
 class Parcel(str):
@@ -60,12 +62,12 @@ class Bypass:
         if (listed := as_list(result.get("tools"))) is None:
             return result
         sound = _sift(listed, version, report)
+        page = _straighten(result, version, report)
         if self._sends_headers and version in MODERN_PROTOCOL_VERSIONS and not self._has_headers:
             self._has_headers = _HEADER_MARK in to_json(sound)
         if self._has_headers:  # from now on always, so that it also learns which are gone
-            return {**result, "tools": sound}
-        meta = {**(as_dictionary(result.get("_meta")) or {}), _PARCEL_KEY: Parcel(sound)}
-        return {**result, "tools": [], "_meta": meta}
+            return {**page, "tools": sound}
+        return {**page, "tools": [], "_meta": {**page["_meta"], _PARCEL_KEY: Parcel(sound)}}
 
 
 async def list_every_page(session: ClientSession, take: Take, report: Report) -> None:
@@ -114,6 +116,19 @@ def _find_rules(version: str) -> TypeAdapter[list[Any]]:
     page: Any = methods.SERVER_RESULTS["tools/list", version]
     tools: Any = page.model_fields["tools"].annotation
     return TypeAdapter(tools)
+
+
+def _straighten(result: dict[str, Any], version: str, report: Report) -> dict[str, Any]:
+    """What is used of a page besides its tools; what is missing or odd there does not cost them."""
+    page: dict[str, Any] = {"_meta": as_dictionary(result.get("_meta")) or {}}
+    if version in MODERN_PROTOCOL_VERSIONS:
+        page.update(_UNUSED, resultType=result.get("resultType", "complete"))
+    cursor = result.get("nextCursor")
+    if isinstance(cursor, str):
+        page["nextCursor"] = cursor
+    elif cursor is not None:
+        report("The listing was cut: the server's cursor is no text.")
+    return page
 
 
 def _sift(tools: list[Any], version: str, report: Report) -> list[Definition]:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 Way = Union[Launch, OpenedTransport, "Server[Any]", "MCPServer"]
 """A process to start, a transport of the SDK, or a server in this very process."""
 
+_QUESTION_TIME_MAX = 3.0
+"""Seconds after which a process is offered the handshake, too; a slow one goes by what it was asked first."""
 _ABOUT_US = wire.Implementation(name="converser", version=__version__)
 
 
@@ -55,12 +57,13 @@ async def open_session(
         async with _open_own(way, era, setup) as session:
             yield session
         return
+    patience = setup.connect_timeout / 2
     if isinstance(way, Launch):
-        way = open_sdk_stdio(way)
+        way, patience = open_sdk_stdio(way), min(patience, _QUESTION_TIME_MAX)
     if isinstance(way, AbstractAsyncContextManager):
         async with (
             way as streams,
-            _negotiated(era, setup, _create_dispatcher(streams, setup)) as session,
+            _negotiated(era, setup, _create_dispatcher(streams, setup), patience) as session,
         ):
             yield session
         return
@@ -80,9 +83,10 @@ async def open_session(
 async def _open_own(
     launch: Launch, era: str, setup: SessionSetup
 ) -> AsyncGenerator[ClientSession, None]:
+    patience = min(setup.connect_timeout / 2, _QUESTION_TIME_MAX)
     async with (
         open_process(launch, setup.on_lost, setup.salvager.treat) as dispatcher,
-        _negotiated(era, setup, dispatcher) as session,
+        _negotiated(era, setup, dispatcher, patience) as session,
     ):
         yield session
 
@@ -98,9 +102,9 @@ def _create_dispatcher(streams: Streams, setup: SessionSetup) -> Dispatcher[Any]
 
 @asynccontextmanager
 async def _negotiated(
-    era: str, setup: SessionSetup, dispatcher: Dispatcher[Any]
+    era: str, setup: SessionSetup, dispatcher: Dispatcher[Any], patience: float
 ) -> AsyncGenerator[ClientSession, None]:
-    """A session that leaves half of the time for an older server which ignores the newer question."""
+    """A session in the era that the server speaks."""
     session = ClientSession(
         dispatcher=dispatcher,
         client_info=_ABOUT_US,
@@ -108,7 +112,7 @@ async def _negotiated(
         elicitation_callback=setup.elicitation_callback,
     )
     async with session:
-        await negotiate(session, era, setup.connect_timeout)
+        await negotiate(session, era, patience)
         yield session
 
 

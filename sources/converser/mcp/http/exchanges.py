@@ -231,12 +231,13 @@ class StandingEvents(EventBytes):
 def replace_content(
     response: httpx2.Response, request: httpx2.Request, content: bytes | httpx2.AsyncByteStream
 ) -> httpx2.Response:
-    """The same response with content that is inflated already."""
+    """The same response with content that is inflated already; events are UTF-8, whatever a server says."""
     headers = [(k, v) for k, v in response.headers.multi_items() if k not in _HOP_HEADERS]
     if isinstance(content, bytes):
         return httpx2.Response(
             response.status_code, headers=headers, content=content, request=request
         )
+    headers = [(k, v.partition(";")[0] if k == "content-type" else v) for k, v in headers]
     return httpx2.Response(response.status_code, headers=headers, stream=content, request=request)
 
 

@@ -12,8 +12,11 @@ from urllib.request import getproxies, proxy_bypass
 
 import httpx2
 
-_LIMITS = httpx2.Limits(max_connections=None, max_keepalive_connections=100)
-"""Each call that is under way needs a connection of its own, and how many there are is for their callers to say."""
+_LIMITS = httpx2.Limits(max_connections=None, max_keepalive_connections=100, keepalive_expiry=4.0)
+"""Each call that is under way needs a connection of its own, and how many there are is for their callers to say.
+
+Many servers close one that has been idle for five seconds: a call that is just then on its way is lost.
+"""
 
 
 def create_transport(url: str) -> httpx2.AsyncHTTPTransport:

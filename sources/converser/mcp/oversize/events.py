@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import AsyncGenerator, AsyncIterator
 
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from ..failures import wrap_fault
 from ..leniency import has_too_many_parts, recover_identifiers
@@ -15,6 +16,7 @@ from .spills import Bounds, Gathering, Spill
 
 LARGE = 1024 * 1024
 _ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r")
+_DATA = re.compile(rb"(?:\A|[\r\n])data: ?([^\r\n]+)")
 _IDENTITY = re.compile(rb"(?:\A|[\r\n])(id: ?[^\r\n]+)")
 
 
@@ -23,9 +25,10 @@ async def shrink_events(
 ) -> AsyncGenerator[bytes, None]:
     """Whole events, as they come; nobody can use half of one."""
     gathering, large = Gathering(bounds), min(LARGE, bounds.memory)
-    edge = b""
+    edge, mark = b"", BOM_UTF8
     try:
-        async for piece in pieces:
+        async for raw in pieces:
+            piece, mark = raw.removeprefix(mark), b""
             if not gathering.size and piece.endswith(_ENDS) and len(piece) < large:
                 yield piece  # the common case, at once
                 continue
@@ -40,7 +43,7 @@ async def shrink_events(
             if gathering.is_hopeless:
                 break
         if gathering.size:
-            yield await _shrink(gathering.release(), bounds)
+            yield _conclude(await _shrink(gathering.release(), bounds))
     finally:
         gathering.discard()
 
@@ -52,6 +55,15 @@ def _find_cut(edge: bytes, piece: bytes, *, first: bool) -> int | None:
     places = [place + len(end) for end in _ENDS if (place := seek(end)) >= 0]
     found = (min if first else max)(places, default=0)
     return found - len(edge) if found > len(edge) else None
+
+
+def _conclude(event: bytes) -> bytes:
+    """The last event with the empty line that some servers leave out, if it is whole."""
+    try:
+        from_json(b"".join(_DATA.findall(event)))
+    except ValueError:
+        return event
+    return event + b"\n\n"
 
 
 async def _shrink(event: bytes | Spill, bounds: Bounds) -> bytes:

@@ -19,6 +19,8 @@ from ..transports import Launch
 from .dispatcher import LeanDispatcher, Treat
 from .process import ServerProcess
 
+_REFUSED_HANDSHAKE = (wire.UNSUPPORTED_PROTOCOL_VERSION, wire.METHOD_NOT_FOUND)
+
 
 @asynccontextmanager
 async def open_process(
@@ -39,16 +41,16 @@ async def open_process(
             await process.end()
 
 
-async def negotiate(session: ClientSession, era: str, seconds: float) -> None:
+async def negotiate(session: ClientSession, era: str, patience: float) -> None:
     """Agrees on a protocol version: asks a modern server, shakes hands with an older one.
 
-    One that does not answer is an older one, too; half of the seconds are left for the handshake.
+    One that does not answer within so many seconds may be an older one, too.
     """
     if era == "legacy":
         await session.initialize()
         return
     try:
-        with anyio.fail_after(seconds / 2):
+        with anyio.fail_after(patience):
             await session.discover()
     except MCPError as failure:
         if failure.code == wire.UNSUPPORTED_PROTOCOL_VERSION and not _knows_handshake(failure):
@@ -63,7 +65,7 @@ async def _shake_hands(session: ClientSession) -> None:
     try:
         await session.initialize()
     except MCPError as failure:
-        if failure.code != wire.UNSUPPORTED_PROTOCOL_VERSION:
+        if failure.code not in _REFUSED_HANDSHAKE:
             raise
         await session.discover()
 
