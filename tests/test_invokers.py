@@ -273,6 +273,18 @@ async def test_cancellation_is_no_failure_of_the_tool() -> None:
     assert group.cancel_scope.cancelled_caught
 
 
+async def test_a_tool_without_a_server_keeps_to_the_callers_time() -> None:
+    async def wait(*_: Any) -> converser.InvocationResult:
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    ensemble = converser.Ensemble("slow", tools=[(converser.Tool(name="wait"), wait)])
+    with anyio.fail_after(LIMIT):
+        with pytest.raises(converser.ToolExecutionFailure, match=r"0\.01 seconds") as caught:
+            await ensemble.access_invoker("wait")({}, context=converser.Context(timeout=0.01))
+    assert caught.value.outcome is converser.Outcome.TIMED_OUT
+
+
 async def test_failures_can_be_pickled_and_noted() -> None:
     with pytest.raises(converser.ToolExecutionFailure) as caught:
         await create_invoker(Recorder())({})

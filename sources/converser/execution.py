@@ -129,7 +129,7 @@ class Executor:
     async def _call(
         self, run: _Run, invoker: Invoker, arguments: Mapping[str, Any]
     ) -> ResultCanister:
-        """Calls the tool, and keeps the time; a connection keeps its own deadline."""
+        """Calls the tool, which keeps its own time."""
         run.begun = time.perf_counter()
         self._announce(
             InvocationStarted(invocation=run.invocation, ensemble=run.ensemble, source=run.source)
@@ -149,16 +149,7 @@ class Executor:
                 )
             )
 
-        context = Context(on_progress=progress)
-        if (timeout := _find_local_timeout(invoker)) is None:
-            return run.succeed(await invoker(arguments, context=context))
-        with anyio.move_on_after(timeout):
-            return run.succeed(await invoker(arguments, context=context))
-        return run.fail(
-            Outcome.TIMED_OUT,
-            f"Tool {invoker.name!r} gave no result within {timeout:g} seconds and was stopped;"
-            " what it did until then may have taken effect.",
-        )
+        return run.succeed(await invoker(arguments, context=Context(on_progress=progress)))
 
     def _settle(self, run: _Run, result: ResultCanister, previous: Mapping[Any, int]) -> None:
         """Gives the run its one result, points out a call that keeps failing, and announces it."""
@@ -253,14 +244,6 @@ def locate(invoker: Invoker | None) -> tuple[str, Source]:
     if invoker is None or (ensemble := invoker.ensemble) is None:
         return "", "local"
     return ensemble.name, "local" if ensemble.connection is None else "mcp"
-
-
-def _find_local_timeout(invoker: Invoker) -> float | None:
-    """The seconds that a local tool may take."""
-    if (ensemble := invoker.ensemble) is None or ensemble.connection is not None:
-        return None
-    configuration = ensemble.configuration
-    return configuration.tool_timeouts.get(invoker.tool.name, configuration.timeout)
 
 
 def _explain_absence(run: _Run) -> str:

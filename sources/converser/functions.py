@@ -12,7 +12,6 @@ from enum import Enum
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, overload
 
-import anyio
 import anyio.to_thread
 from absence import Absential, absent, is_absent
 
@@ -167,7 +166,7 @@ def create_local_ensemble(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _FunctionInvocable:
-    """Calls a function with arguments in its own types, within the time that the caller gives."""
+    """Calls a function with arguments in its own types."""
 
     name: str
     function: Function
@@ -178,15 +177,7 @@ class _FunctionInvocable:
     async def __call__(self, context: Context, arguments: dict[str, Any]) -> InvocationResult:
         converted = self._convert(arguments)
         converted.update(dict.fromkeys(self.contexts, context))
-        with anyio.move_on_after(context.timeout):
-            return _package_result(self.name, await self._run(converted))
-        afterthought = "" if self.asynchronous else " Its thread may go on in the background."
-        raise ToolExecutionFailure(
-            f"Tool {self.name!r} did not end within {context.timeout} seconds.{afterthought}",
-            remedy="Allow more time with `Context(timeout=…)`, or ask less of it.",
-            tool=self.name,
-            outcome=Outcome.TIMED_OUT,
-        )
+        return _package_result(self.name, await self._run(converted))
 
     def _convert(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Turns JSON into dataclasses, dates and the like; a schema cannot say all that these check."""

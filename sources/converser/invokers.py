@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, is_dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, cast
 
+import anyio
+
 from .arguments import ArgumentsGate
 from .contents import Content, TextualContent
 from .exceptions import ArgumentsInvalidity, ConverserFailure, MCPFailure, ToolExecutionFailure
@@ -171,14 +173,28 @@ class Invoker:
             admitted = self.gate.admit(_read_arguments(arguments))
         except ArgumentsInvalidity as failure:
             raise self._fail(failure, Outcome.INVALID) from failure
+        context = context.complete(self.usual)
         try:
-            return await self.invocable(context.complete(self.usual), admitted)
+            if self.ensemble is not None and self.ensemble.connection is not None:
+                return await self.invocable(context, admitted)  # It keeps its own time.
+            with anyio.move_on_after(context.timeout):
+                return await self.invocable(context, admitted)
+            raise self._expire(context.timeout)
         except ToolExecutionFailure:
             raise
         except MCPFailure as failure:
             raise self._fail(failure, failure.outcome) from failure
         except Exception as failure:
             raise self._fail(failure, Outcome.TOOL_ERROR) from failure
+
+    def _expire(self, timeout: float | None) -> ToolExecutionFailure:
+        return ToolExecutionFailure(
+            f"Tool {self.name!r} gave no result within {timeout} seconds, and was given up; what it"
+            " did until then, or still does in a thread, may take effect.",
+            tool=self.name,
+            ensemble=self.ensemble.name if self.ensemble else "",
+            outcome=Outcome.TIMED_OUT,
+        )
 
     def _fail(self, cause: Exception, outcome: Outcome) -> ToolExecutionFailure:
         """One kind of failure for every cause, with what the tool itself had to say."""
