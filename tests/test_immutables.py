@@ -4,14 +4,18 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
+import importlib
 import json
 import pickle
+import pkgutil
 from types import MappingProxyType
 from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
+import converser
 from converser.immutables import EMPTY, FrozenDictionary, FrozenList, freeze, thaw
 
 json_data = st.recursive(
@@ -139,3 +143,20 @@ def test_freezing_what_is_frozen_costs_nothing():
     frozen = freeze({"a": [1]})
     assert freeze(frozen) is frozen
     assert freeze(EMPTY) is EMPTY
+
+
+def test_no_dataclass_has_a_default_that_python_3_10_takes_for_mutable() -> None:
+    rooms = [
+        importlib.import_module(room.name)
+        for room in pkgutil.walk_packages(converser.__path__, "converser.")
+        if not room.name.endswith("__main__")
+    ]
+    classes = {each for room in rooms for each in vars(room).values() if isinstance(each, type)}
+    fields = [
+        f"{each.__qualname__}.{field.name}"
+        for each in classes
+        if dataclasses.is_dataclass(each)
+        for field in dataclasses.fields(each)
+        if isinstance(field.default, (dict, list, set))
+    ]
+    assert fields == []

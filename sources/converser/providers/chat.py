@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Union
 
 from ..canisters import Usage
 from ..events import TextDelta, ThoughtDelta
-from ..immutables import EMPTY
+from ..immutables import FrozenDictionary
 from ..turns import STOP_FILTERED, STOP_LENGTH, Call, Controls
 from .clients import Clients, bypass_proxies
 from .failures import Service, describe_place, find_key, import_sdk, is_home
@@ -55,7 +55,7 @@ class ChatCompleted:
     stop_reason: str
     usage: Usage
     model: str
-    thoughts: Mapping[str, Any] = EMPTY
+    thoughts: Mapping[str, Any] = field(default_factory=FrozenDictionary)
     """What it thought, by the name of the field in which it came."""
     signatures: tuple[Any, ...] = ()
     """What came with each call besides, where something did with one of them."""
