@@ -55,7 +55,7 @@ class Hub:
 
     def __init__(self, data: bytes) -> None:
         self.data = data
-        self.break_at = None
+        self.break_at = self.most = None
         self.ranges = []
         hub = self
 
@@ -80,7 +80,8 @@ class Hub:
                 self.send_response(206 if wanted else 200)
                 self.send_header("Content-Length", str(len(hub.data) - start))
                 self.end_headers()
-                self.wfile.write(hub.data[start : hub.break_at])
+                end = start + hub.most if hub.most else hub.break_at
+                self.wfile.write(hub.data[start:end])
 
             def log_message(self, *_): ...
 
@@ -134,7 +135,28 @@ async def test_a_broken_off_file_goes_on_where_it_was(hub, tmp_path):
     hub.break_at = None
     path, _ = await obtain(tmp_path, source="hub")
     assert path.read_bytes() == WHOLE
-    assert hub.ranges == [None, "bytes=5-"]
+    assert hub.ranges == [None, "bytes=5-", "bytes=5-"]
+
+
+async def test_a_hub_that_breaks_off_now_and_then_is_asked_for_the_rest(hub, tmp_path):
+    hub.most = 4
+    path, told = await obtain(tmp_path)
+    assert path.read_bytes() == WHOLE
+    assert hub.ranges == [None, "bytes=4-", "bytes=8-"]
+    assert not any("Going on" in sentence for sentence in told)
+
+
+async def test_of_two_who_want_it_one_fetches_it_and_both_have_it(hub, tmp_path):
+    paths = []
+
+    async def want():
+        paths.append((await obtain(tmp_path))[0].read_bytes())
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(3):
+            tasks.start_soon(want)
+    assert paths == [WHOLE] * 3
+    assert hub.ranges == [None]
 
 
 async def test_a_draft_that_was_whole_is_only_verified(hub, tmp_path):

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,14 @@ import anyio
 import anyio.to_thread
 
 from ..exceptions import ModelFailure
+from ..locks import try_lock
 from .failures import describe_place
 
 _CHUNK = 2**20
 _CONNECT_SECONDS = 5.0
 _SILENCE_SECONDS = 30.0
 _WHOLE_ALREADY = 416
+_PAUSE = 0.2
 
 Advance = Callable[[int, "int | None"], None]
 """Hears how many bytes are here, and how many there will be, if that is known."""
@@ -30,10 +32,33 @@ class SourceAbsence(ModelFailure):
     """A source of the weights that cannot be reached, or does not have them; another may."""
 
 
+@asynccontextmanager
+async def take_turns(folder: Path) -> AsyncGenerator[None]:
+    """Lets one at a time fetch into a folder: two would write into the same draft."""
+    if os.name == "nt":  # There, a folder cannot be opened.
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        while not try_lock(descriptor):  # noqa: ASYNC110 - the others may be in other processes.
+            await anyio.sleep(_PAUSE)
+        yield
+    finally:
+        os.close(descriptor)
+
+
 async def download_file(url: str, whole: Path, *, sha256: str | None, advance: Advance) -> None:
-    """Fetches a file; it gets its name only when it is whole, and is what it should be."""
+    """Fetches a file, as long as each attempt brings some of it; it gets its name only when it is what it should be."""
     draft = whole.with_name(f"{whole.name}.draft")
-    await _fetch(url, draft, advance)
+    while True:
+        before = await anyio.to_thread.run_sync(_measure, draft)
+        try:
+            await _fetch(url, draft, advance)
+        except SourceAbsence:
+            if await anyio.to_thread.run_sync(_measure, draft) <= before:
+                raise
+        else:
+            break
     if sha256 is not None and await anyio.to_thread.run_sync(hash_file, draft) != sha256.lower():
         draft.unlink()
         raise SourceAbsence(

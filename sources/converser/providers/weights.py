@@ -13,7 +13,14 @@ import anyio.to_thread
 import platformdirs
 
 from ..exceptions import ModelFailure
-from .downloads import Advance, SourceAbsence, download_file, find_endpoint, show_progress
+from .downloads import (
+    Advance,
+    SourceAbsence,
+    download_file,
+    find_endpoint,
+    show_progress,
+    take_turns,
+)
 from .failures import describe_place
 from .packages import PLACE, gather_packages
 
@@ -90,13 +97,19 @@ class Weights:
             " This happens once, can be interrupted, and goes on where it was."
         )
         await anyio.Path(folder).mkdir(parents=True, exist_ok=True)
+        async with take_turns(folder):
+            if not await anyio.Path(whole).exists():
+                await self._bring(whole, report)
+        report(f"The embedded model is here: {whole}")
+        return whole
+
+    async def _bring(self, whole: Path, report: Report) -> None:
+        """Fetches the file, and shows how far that is."""
         if self.progress:
             with show_progress() as advance:
                 await self._try_all(whole, report, advance)
         else:
             await self._try_all(whole, report, _Tenths(report))
-        report(f"The embedded model is here: {whole}")
-        return whole
 
     async def _try_all(self, whole: Path, report: Report, advance: Advance) -> None:
         """Takes the first source that has the file."""

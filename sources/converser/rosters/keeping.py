@@ -18,6 +18,7 @@ from ..configuration import MCPServer
 from ..exceptions import ConfigurationFailure
 from ..hygiene import clean_text
 from ..invokers import Tool
+from ..locks import try_lock
 from .catalogue import (
     Catalogue,
     CatalogueEntry,
@@ -121,23 +122,10 @@ def _alone_in(folder: Path) -> Generator[None]:
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         deadline = time.monotonic() + _PATIENCE
-        while not _try_to_lock(descriptor):
+        while not try_lock(descriptor):
             if time.monotonic() > deadline:  # to write nevertheless would undo what they write
                 raise TimeoutError(errno.ETIMEDOUT, "others are busy with its folder")
             time.sleep(_PAUSE)
         yield
     finally:
         os.close(descriptor)
-
-
-def _try_to_lock(descriptor: int) -> bool:
-    """Whether there is nobody left to wait for."""
-    import fcntl
-
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True  # the file system has no locks
-    return True
