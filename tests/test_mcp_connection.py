@@ -240,6 +240,39 @@ async def test_a_listing_opens_nothing_after_a_disconnect() -> None:
     assert state is State.DISCONNECTED
 
 
+async def test_nobody_lists_again_in_a_session_that_is_just_being_left() -> None:
+    client, leave, left = WireClient(), anyio.Event(), anyio.Event()
+    told: list[str] = []
+
+    async def hear_first() -> None:
+        leave.set()
+        with anyio.CancelScope(shield=True):  # as one who hears last, and is not ended before
+            while client.state is not State.DISCONNECTED:
+                await anyio.lowlevel.checkpoint()
+
+    async def hear_next() -> None:
+        told.append("next")
+
+    async def disconnect() -> None:
+        await leave.wait()
+        await client.disconnect()
+        left.set()
+
+    def ignore(_: str, __: str) -> None:
+        """Not of interest."""
+
+    client.watch(on_tools=hear_first, on_state=ignore)
+    client.watch(on_tools=hear_next, on_state=ignore)
+    with anyio.fail_after(DEADLINE):
+        async with anyio.create_task_group() as group:
+            group.start_soon(disconnect)
+            await client.connect()
+            await client.disconnect()
+            await client.connect()  # again, so its tools may have changed, and listeners are told
+            await left.wait()
+    assert told == []
+
+
 async def test_a_session_that_a_defect_of_its_transport_ended_comes_back_by_itself() -> None:
     client = WireClient()
     states: list[str] = []

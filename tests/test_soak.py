@@ -54,12 +54,22 @@ def test_a_sound_run_breaks_nothing() -> None:
         ({"outcome": "missing"}, "has no result"),
         ({"text": "done t2"}, "wrong result"),
         ({"token": "t3", "text": "done t3"}, "was not executed"),
-        ({"outcome": "tool-error", "is_refused": True}, "said not to have been executed"),
+        (
+            {"outcome": "tool-error", "is_refused": True, "is_in_storm": True},
+            "said not to have been executed",
+        ),
+        ({"outcome": "outcome-unknown"}, "no excuse for it"),
+        ({"outcome": "timed-out", "is_in_storm": True}, "no excuse for it"),
     ],
 )
 def test_a_call_that_went_wrong_is_noticed(fields: dict[str, object], words: str) -> None:
     (breach,) = find_breaches(tally_one(**fields))
     assert words in breach
+
+
+def test_what_a_kill_may_have_cost_is_no_breach() -> None:
+    tally = tally_one(outcome="outcome-unknown", is_in_storm=True)
+    assert list(find_breaches(tally)) == []
 
 
 def test_a_call_that_was_executed_twice_is_noticed_unless_it_only_reads() -> None:

@@ -326,6 +326,8 @@ class SessionClient(ABC):
 
     async def _tell_tools(self) -> None:
         for listener in self._tools_listeners:
+            if self._connection.session is None:
+                return  # it has just ended: to list now would open another one, which nobody ends
             await listener()
 
     def _tell_state(self, state: ConnectionState) -> None:

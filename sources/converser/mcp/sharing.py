@@ -34,6 +34,8 @@ class Share:
         """Tells all holders, whatever becomes of one; who could not list again raises in the end."""
         failures: list[Exception] = []
         for lease in tuple(self.holders):
+            if lease not in self.holders:  # it has left meanwhile: to list would make it join again
+                continue
             try:
                 await lease.on_tools()
             except Exception as failure:
