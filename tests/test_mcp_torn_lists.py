@@ -153,3 +153,23 @@ async def test_one_tool_is_one_tool() -> None:
         async with await converser.discover_mcp_tools(client, "h") as ensemble:
             [remark] = ensemble.remarks
     assert "after 1 tool:" in remark
+
+
+class Stumbling(Sound):
+    """Breaks the connection off whenever it is asked for its tools for the first, the third, … time."""
+
+    async def on_list(self, request: Request, line: Line) -> None:
+        self.server.notes["listed"] += 1
+        if self.server.notes["listed"] % 2:
+            line.reset()
+        else:
+            await super().on_list(request, line)
+
+
+async def test_a_listing_that_the_network_breaks_off_is_made_again() -> None:
+    with HttpServer(Stumbling()).running() as server, anyio.fail_after(LIMIT):
+        client = converser.HttpMCPClient(f"{server.origin}/mcp")
+        async with await converser.discover_mcp_tools(client, "h") as ensemble:
+            await ensemble.refresh()
+            assert (await ensemble.access_invoker("echo")({"text": "hi"})).text == "hi"
+    assert server.notes["listed"] == 4

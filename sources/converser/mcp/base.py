@@ -15,7 +15,7 @@ from anyio.to_thread import run_sync
 from mcp.client.session import ClientSession
 from mcp.shared.exceptions import MCPError
 
-from ..exceptions import MCPExecutionFailure, MCPFailure
+from ..exceptions import MCPConnectionFailure, MCPExecutionFailure, MCPFailure
 from ..hygiene import clean_text
 from ..invokers import NO_CONTEXT, Context, InvocationResult, Tool, keep_known
 from ..outcomes import Outcome
@@ -198,7 +198,7 @@ class SessionClient(ABC):
     async def _ask(
         self, request: Callable[[ClientSession], Awaitable[_Answer]], seconds: float
     ) -> _Answer:
-        """Makes a request that changes nothing; once more where the session turns out to be gone before it."""
+        """Makes a request that changes nothing; once more where the connection breaks meanwhile."""
         may_repeat = True
         while True:
             session = await self._reach(self._site("list", timeout=seconds))
@@ -208,9 +208,9 @@ class SessionClient(ABC):
                     answer = await request(session)
             except Exception as failure:
                 translated = self._translate(failure, site, session)
-                is_gone = is_connection_lost(failure) and was_not_executed(failure)
+                broke = isinstance(translated, MCPConnectionFailure) and translated.status is None
                 may_repeat = may_repeat and self._is_wanted
-                if not may_repeat or not (is_gone or may_log_in(failure)):
+                if not may_repeat or not (broke or may_log_in(failure)):
                     raise translated from failure
                 may_repeat = False
             else:

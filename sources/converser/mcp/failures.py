@@ -186,9 +186,12 @@ def report_timeout(
         "list": "Raise `connect_timeout`, or ask the server's authors.",
         "call": "The call was cancelled. Try it with less work, or raise the timeout.",
     }
+    remedy = remedies[site.stage]
+    if site.stage == "connect" and site.tool:
+        remedy = f"It is not connected yet: raise the timeout of the call, too. {remedy}"
     return MCPTimeoutFailure(
         f"{site.describe()} {verb}{limit}.{site.epilogue}",
-        remedy=remedies[site.stage],
+        remedy=remedy,
         cause=cause,
         **site.at(),
     )

@@ -24,6 +24,9 @@ _LOST_SESSION = (
     "session terminated",
     "no valid session id",
     "invalid session id",
+    "session expired",
+    "session has expired",
+    "unknown session",
     "server not initialized",
 )
 _OTHER_ERA = (
