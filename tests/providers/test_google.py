@@ -20,7 +20,7 @@ from converser.replies import StopReason
 from converser.turns import Transcript
 from tests.conversations import converse
 from tests.providers.google_wire import GoogleWire
-from tests.providers.scenes import Stage
+from tests.providers.scenes import OSLO, Stage, make_clock
 from tests.providers.service import frame
 from tests.providers.wires import SIGNATURE
 
@@ -99,6 +99,21 @@ async def test_images_sound_and_documents_find_their_parts(service):
     ]
     assert content["parts"][1]["inlineData"]["data"] == base64.b64encode(b"png").decode()
     assert content["parts"][4]["text"] == "Document paper:"
+
+
+async def test_a_call_that_follows_an_answer_which_was_cut_off_is_in_the_same_content(service):
+    """The service takes calls only right after the user's words, or after results."""
+    transcript = Transcript([user("Go")])
+    service.will_answer("So I", stop="length")
+    await service.ask(transcript)
+    service.will_answer("look.", calls=[OSLO])
+    service.will_answer("Noon.")
+    await service.ask(transcript, ensembles=[make_clock()[0]])
+    contents = service.bodies[2]["contents"]
+    assert [content["role"] for content in contents] == ["user", "model", "user"]
+    said = contents[1]["parts"]
+    assert [part.get("text") for part in said] == ["So I", "look.", None]
+    assert "thoughtSignature" in said[2]
 
 
 async def test_empty_texts_are_left_out(service):

@@ -72,7 +72,8 @@ class GoogleConversation:
         if parts and role != "user" and not self.contents:
             self._say("user", [{"text": OPENING}])
         last: Message = self.contents[-1] if self.contents else {"role": ""}
-        if parts and role == last["role"] == "user" and _are_words(last["parts"]):
+        # A call must come right after the user's words, or after results.
+        if parts and role == last["role"] and _are_words(last["parts"]):
             last["parts"] += parts
         elif parts:
             self.contents.append({"role": role, "parts": parts})
@@ -81,14 +82,16 @@ class GoogleConversation:
         """The parts of a turn in their own order where they were kept; calls fill their places."""
         calls = [self._nativize_invocation(invocation) for invocation in step.invocations]
         kept: Any = step.recall(PROVIDER, self._model).get("parts")
-        if not isinstance(kept, list):
-            if calls and self._is_recent:
-                calls[0]["thought_signature"] = UNSIGNED.encode()
+        if isinstance(kept, list):
+            waiting = iter(calls)
+            revived = [_revive(part, waiting) for part in cast("list[Mapping[str, Any]]", kept)]
+            parts = [*(part for part in revived if part), *waiting]
+        else:
             text = step.assistant.text if step.assistant else ""
-            return [*([{"text": text}] if text else []), *calls]
-        waiting = iter(calls)
-        parts = [_revive(part, waiting) for part in cast("list[Mapping[str, Any]]", kept)]
-        return [*(part for part in parts if part), *waiting]
+            parts = [*([{"text": text}] if text else []), *calls]
+        if calls and self._is_recent:
+            calls[0].setdefault("thought_signature", UNSIGNED.encode())
+        return parts
 
     def _nativize_invocation(self, canister: InvocationCanister) -> Message:
         name = fit_name(canister.name)
