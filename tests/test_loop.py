@@ -189,7 +189,7 @@ async def test_a_limit_on_calls_that_is_just_met_lets_the_model_answer():
 async def test_a_limit_on_tokens_ends_the_loop_before_the_next_turn():
     usage = Usage(tokens_in=8, tokens_out=2)
     model = ScriptedModel([[("echo", {})]] * 9, usage=usage)
-    reply = await converse(model, ensembles=[make_ensemble(echo=echo)], limits=Limits(tokens=25))
+    reply = await converse(model, ensembles=[make_ensemble(echo=echo)], limits=Limits(tokens=30))
     assert reply.reason is StopReason.TOKENS_LIMIT
     assert len(model.requests) == 3
     assert_valid(reply)

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
-from .editions import Schema, modernize, revise
+from .editions import Schema, modernize, modernize_part, revise
 from .references import resolve_reference
 
 _BRANCHES = ("anyOf", "oneOf")
@@ -118,11 +118,12 @@ def note(facts: Schema, told: Mapping[str, Any]) -> Schema:
 
 def fit_openai(schema: Mapping[str, Any]) -> Schema:
     """The schema as OpenAI takes it, which refuses a request for one that it does not."""
-    return revise(modernize(schema), _fit_openai)
+    return revise(schema, _fit_openai)
 
 
 def _fit_openai(facts: Schema) -> Schema:
     """Each array says what is in it, though it be anything; patterns that look round are told in words."""
+    facts = modernize_part(facts)
     if "array" in _types(facts):
         facts.setdefault("items", {})
     pattern = facts.get("pattern")

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
@@ -20,9 +19,9 @@ _NAMED = frozenset(
     )
 )
 _DATA = frozenset(("const", "default", "enum", "examples", "required", "type"))
-_ODD = re.compile(
-    r"'items': (\[|False)|(?<!'additionalProperties)': True|\[True|, True|exclusiveM\w+': False"
-)
+_OPENNESS = ("'additionalProperties': False", "'additionalProperties': True")
+_MARKS = ("True", "False", "'items': [")
+"""What no schema has that there is nothing to say anew of, but for the openness of its objects."""
 _BOUNDS = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
 
 
@@ -32,12 +31,14 @@ def modernize(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     What older editions say of tuples and of open bounds is said anew, and `true` is an empty schema: llama.cpp,
     Ollama and others refuse all tools for the short form.
     """
-    if _ODD.search(str(schema)) is None:
-        return schema
-    return revise(schema, _modernize)
+    text = str(schema)
+    for usual in _OPENNESS:
+        text = text.replace(usual, "")
+    return revise(schema, modernize_part) if any(mark in text for mark in _MARKS) else schema
 
 
-def _modernize(facts: Schema) -> Schema:
+def modernize_part(facts: Schema) -> Schema:
+    """The same for one schema, which may be changed, and not for those in it."""
     if isinstance(facts.get("items"), list):
         facts["prefixItems"] = facts.pop("items")
         rest = facts.pop("additionalItems", True)
@@ -66,7 +67,7 @@ def _revise(schema: Any, change: Callable[[Schema], Schema]) -> Any:
     """One schema; below some keywords are schemas by name, and below others plain data."""
     if isinstance(schema, list):
         return [_revise(_write_out(part), change) for part in schema]  # pyright: ignore[reportUnknownVariableType]
-    if not isinstance(schema, Mapping):
+    if not isinstance(schema, (dict, Mapping)):  # the first is quick to tell
         return schema
     facts: Schema = {}
     for key, value in cast("Mapping[str, Any]", schema).items():
@@ -76,7 +77,8 @@ def _revise(schema: Any, change: Callable[[Schema], Schema]) -> Any:
         elif key == "items":
             facts[key] = _revise(_write_out(value), change)
         else:
-            facts[key] = value if key in _DATA else _revise(value, change)
+            is_plain = key in _DATA or isinstance(value, str)
+            facts[key] = value if is_plain else _revise(value, change)
     return change(facts)
 
 
