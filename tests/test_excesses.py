@@ -27,8 +27,9 @@ from converser.digests import Digest
 from converser.invokers import NO_CONTEXT
 from converser.mcp.oversize import reducer
 from converser.mcp.oversize.events import shrink_events
+from converser.mcp.oversize.parking import Parking
 from converser.mcp.oversize.reducer import Irreducible, Reducer, Scanner
-from converser.mcp.oversize.spills import USUAL_BOUNDS, Bounds
+from converser.mcp.oversize.spills import Bounds
 from converser.testing import ScriptedModel
 from tests.servers import processes
 
@@ -171,7 +172,7 @@ async def test_events_are_the_same_however_they_are_cut(
         for begin, end in zip([0, *places], [*places, len(data)], strict=True):
             yield data[begin:end]
 
-    assert b"".join([piece async for piece in shrink_events(iterate(), USUAL_BOUNDS)]) == data
+    assert b"".join([piece async for piece in shrink_events(iterate(), Parking())]) == data
 
 
 @pytest.mark.anyio
@@ -185,7 +186,7 @@ async def test_an_event_over_the_limit_becomes_a_small_one() -> None:
             yield data[place : place + 50_000]
 
     with anyio.fail_after(60):
-        pieces = [piece async for piece in shrink_events(iterate(), Bounds(LIMIT))]
+        pieces = [piece async for piece in shrink_events(iterate(), Parking(Bounds(LIMIT)))]
     [large, small] = [piece for piece in pieces if piece]
     assert small == b"id: 13\ndata: {}\n\n"
     assert large.startswith(b"id: 12\ndata: ")

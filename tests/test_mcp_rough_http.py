@@ -11,6 +11,7 @@ import anyio
 import pytest
 
 import converser
+from tests.faults.overhttp.old_events import OldEvents
 from tests.faults.overhttp.sound import JSON_TYPE, Modern, Sound, compose_reply, encode_reply
 from tests.faults.overhttp.wire import JSON, HttpServer, Line, Request
 from tests.faults.overstdio.sound import ECHO, TROUBLE, text_result
@@ -112,3 +113,40 @@ async def test_what_a_page_lacks_besides_tools_does_not_cost_them() -> None:
     async with discover(Terse()) as ensemble:
         assert (await ensemble.access_invoker("trouble")()).text == "fine, é"
     assert ensemble.remarks == ("The listing was cut: the server's cursor is no text.",)
+
+
+class Long(OldEvents):
+    """Sends what it is told to in place of an answer, in one event of two megabytes."""
+
+    def __init__(self, message: bytes) -> None:
+        super().__init__()
+        self.message = message
+
+    async def trouble(self, request: Request, line: Line) -> None:
+        assert self.stream is not None
+        number = str(request.message["id"]).encode()
+        message = self.message.replace(b"ID", number).replace(b"LONG", b"x" * 2_000_000)
+        await self.stream.write(b"event: message\r\ndata: " + message + b"\r\n\r\n")
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        (
+            b'{"jsonrpc": "2.0", "id": ID, "result": {"content": "LONG}}',
+            "cannot be used: it is not",
+        ),
+        (b'{"jsonrpc": "2.0", "id": ID, "error": {"code": 7, "message": "LONG"}}', "error 7: xxx"),
+        (b'{"jsonrpc": "2.0", "method": "notifications/x", "params": {"a": "LONG"}}', "within 1 s"),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"a": "LONG"}}', "within 1 s"),
+        (b'[1, "LONG"', "within 1 s"),
+    ],
+)
+async def test_a_long_event_of_the_older_kind_ends_no_session(message: bytes, told: str) -> None:
+    with HttpServer(Long(message)).running() as server, anyio.fail_after(LIMIT):
+        client = converser.SseMCPClient(f"{server.origin}/sse")
+        async with await converser.discover_mcp_tools(client, "old") as ensemble:
+            with pytest.raises(converser.ToolExecutionFailure, match=told):
+                await ensemble.access_invoker("trouble")(context=converser.Context(timeout=1.0))
+            assert (await ensemble.access_invoker("echo")({"text": "hi"})).text == "hi"
+            assert client.reconnects == 0

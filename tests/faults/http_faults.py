@@ -327,6 +327,15 @@ OLD = (
         timeout=0.5,
         **_TIMED_OUT,
     ),
+    _fault(
+        "sse-large-event",
+        "an event of 5 MB, which is more than the SDK's reader takes",
+        "OldLargeEvent",
+        "sse",
+        timeout=20.0,
+        stall_max=0.25,
+        words="fine x{100}",
+    ),
     _fault("sse-dropped-stream", "a reset in a call", "OldDroppedStream", "sse", **_LOST),
     _fault(
         "sse-refused-post",

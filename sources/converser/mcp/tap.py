@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 import mcp_types as wire
@@ -24,6 +24,19 @@ _CANCELLATION_PATIENCE = 5.0
 _BROKEN = (anyio.BrokenResourceError, anyio.ClosedResourceError)
 
 
+class Reader(Protocol):
+    """Looks at all that comes in."""
+
+    @property
+    def lose(self) -> Callable[[], None]:
+        """Called when the stream has ended."""
+        ...
+
+    def treat(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
+        """What is to be handed on in place of a message."""
+        ...
+
+
 class Tap:
     """Remembers what was asked, so that each answer can be salvaged by its method."""
 
@@ -35,7 +48,7 @@ class Tap:
 
     def put_on(self, read: Any, write: Any) -> tuple[Any, Any]:
         """The streams of a transport with this tap on both."""
-        return _TappedRead(read, self), _TappedWrite(write, self)
+        return TappedRead(read, self), _TappedWrite(write, self)
 
     @property
     def waiting(self) -> int:
@@ -82,9 +95,8 @@ def _drop_odd_numbers(params: Mapping[str, Any]) -> dict[str, Any]:
 class _TappedStream:
     """What both tapped streams share: they close with, and otherwise are, the stream inside."""
 
-    def __init__(self, inner: Any, tap: Tap) -> None:
+    def __init__(self, inner: Any) -> None:
         self._inner = inner
-        self._tap = tap
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
@@ -102,28 +114,40 @@ class _TappedStream:
         await self._inner.__aexit__(kind, value, traceback)
 
 
-class _TappedRead(_TappedStream):
+class TappedRead(_TappedStream):
+    """A stream of messages that somebody looks at."""
+
+    def __init__(self, inner: Any, reader: Reader) -> None:
+        super().__init__(inner)
+        self._reader = reader
+
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> SessionMessage | Exception:
+        """The next message, until there is none."""
         try:
             item = await self._inner.__anext__()
         except (StopAsyncIteration, anyio.ClosedResourceError):
-            self._tap.lose()
+            self._reader.lose()
             raise
-        return self._tap.treat(item)
+        return self._reader.treat(item)
 
     async def receive(self) -> SessionMessage | Exception:
+        """The next message."""
         try:
             item = await self._inner.receive()
         except (anyio.EndOfStream, anyio.ClosedResourceError):
-            self._tap.lose()
+            self._reader.lose()
             raise
-        return self._tap.treat(item)
+        return self._reader.treat(item)
 
 
 class _TappedWrite(_TappedStream):
+    def __init__(self, inner: Any, tap: Tap) -> None:
+        super().__init__(inner)
+        self._tap = tap
+
     async def send(self, item: SessionMessage) -> None:
         self._tap.note(item)
         message = item.message

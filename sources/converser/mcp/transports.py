@@ -21,6 +21,7 @@ from .http.old_events import OldEventsTransport
 from .http.proxies import create_transport
 from .http.redaction import separate_credentials
 from .http.streams import create_lean_transport
+from .oversize.parking import Parking
 from .oversize.spills import USUAL_BOUNDS, Bounds
 from .stderr import StderrRing
 
@@ -74,7 +75,8 @@ async def open_http(
     """Opens streamable HTTP; how long an answer may take is for our own deadlines to say."""
     check_headers(headers)
     url, auth = separate_credentials(url, auth)
-    guard = GuardedTransport(create_lean_transport(url), bounds, watch)
+    parking = Parking(bounds)
+    guard = GuardedTransport(create_lean_transport(url), parking, watch)
     client = GuardedClient(
         transport=guard,
         headers=dict(headers),
@@ -85,20 +87,22 @@ async def open_http(
         client,
         streamable_http_client(
             url, http_client=client, max_sse_event_size=bounds.memory + _EVENT_FRAME
-        ) as streams,
+        ) as (read, write),
     ):
-        yield HttpStreams(*streams, DirectWay(client, url, guard))
+        yield HttpStreams(parking.put_on(read), write, DirectWay(client, url, guard))
 
 
-def open_sse(
+@asynccontextmanager
+async def open_sse(
     url: str,
     headers: Mapping[str, str],
     auth: httpx2.Auth | None = None,
     bounds: Bounds = USUAL_BOUNDS,
-) -> OpenedTransport:
+) -> AsyncGenerator[Streams, None]:
     """Opens HTTP with server-sent events, which older servers speak."""
     check_headers(headers)
     url, auth = separate_credentials(url, auth)
+    parking = Parking(bounds)
 
     def create_client(
         headers: dict[str, str] | None = None,
@@ -106,17 +110,18 @@ def open_sse(
         auth: httpx2.Auth | None = None,
     ) -> httpx2.AsyncClient:
         inner, has_login = create_transport(url), auth is not None
-        transport = OldEventsTransport(inner, bounds, has_login=has_login)
+        transport = OldEventsTransport(inner, parking, has_login=has_login)
         return httpx2.AsyncClient(transport=transport, headers=headers, timeout=timeout, auth=auth)
 
-    return sse_client(
+    async with sse_client(
         url,
         headers=dict(headers),
         timeout=_HTTP_PATIENCE,
         sse_read_timeout=_A_DAY,
         httpx_client_factory=create_client,
         auth=auth,
-    )
+    ) as (read, write):
+        yield parking.put_on(read), write
 
 
 def check_headers(headers: Mapping[str, str]) -> None:

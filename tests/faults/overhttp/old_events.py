@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.faults.overhttp.sound import Sound
 from tests.faults.overhttp.wire import Line, Request
+from tests.faults.overstdio.sound import text_result
 
 
 class OldEvents(Sound):
@@ -44,6 +45,11 @@ class _Detour(Line):
 
     async def respond_json(self, message: Any, *_: Any, **__: Any) -> None:
         await self._stream.send_event(message)
+
+
+class OldLargeEvent(OldEvents):
+    async def trouble(self, request: Request, line: Line) -> None:
+        await self.reply(request, line, text_result("fine " + "x" * 5_000_000))
 
 
 class OldForeignEndpoint(OldEvents):

@@ -17,6 +17,7 @@ from pydantic_core import from_json, to_json
 from ..leniency import decode_leniently, has_odd_characters, has_too_many_parts
 from ..narrowing import as_dictionary
 from ..oversize.events import shrink_events
+from ..oversize.parking import Parking
 from ..oversize.running import Oversize, reduce_message, spill_message
 from ..oversize.spills import Bounds, Gathering, Spill
 
@@ -176,12 +177,12 @@ class EventBytes(httpx2.AsyncByteStream):
         response: httpx2.Response,
         exchange: Exchange,
         on_close: Callable[[], None],
-        bounds: Bounds,
+        parking: Parking,
     ) -> None:
         self._response = response
         self._exchange = exchange
         self._on_close = on_close
-        self._bounds = bounds
+        self._parking = parking
 
     async def __aiter__(self) -> AsyncGenerator[bytes, None]:
         """Called by the HTTP client."""
@@ -197,7 +198,7 @@ class EventBytes(httpx2.AsyncByteStream):
     async def iterate_events(self) -> AsyncGenerator[bytes, None]:
         """The events, each piece one or several whole ones."""
         raw = iterate_pieces(self._response)
-        async with aclosing(raw), aclosing(shrink_events(raw, self._bounds)) as pieces:
+        async with aclosing(raw), aclosing(shrink_events(raw, self._parking)) as pieces:
             while True:
                 piece = b""
                 with self._exchange.waiting():

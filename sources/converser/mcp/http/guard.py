@@ -21,7 +21,7 @@ import httpx2
 
 from ...tasks import spawn
 from ..failures import wrap_fault
-from ..oversize.spills import USUAL_BOUNDS, Bounds
+from ..oversize.parking import Parking
 from .exchanges import (
     BrokenAnswer,
     EventBytes,
@@ -68,12 +68,12 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
     def __init__(
         self,
         inner: httpx2.AsyncBaseTransport,
-        bounds: Bounds = USUAL_BOUNDS,
+        parking: Parking,
         watch: StreamWatch = NO_WATCH,
     ) -> None:
         """Takes the transport that sends, and who hears what the stream shows."""
         self._inner = inner
-        self._bounds = bounds
+        self._parking = parking
         self._watch = watch
         self._standing: StandingEvents | None = None
         self._exchanges: dict[bytes, Exchange] = {}
@@ -154,11 +154,11 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             return response
         kind = response.headers.get("content-type", "").lower()
         if kind.startswith("application/json") and status != 202:
-            answer = await read_answer(response, request, self._bounds)
+            answer = await read_answer(response, request, self._parking.bounds)
             return address_error(answer, request, number)
         if kind.startswith("text/event-stream") and status != 202:
             forget = partial(self._forget, number, exchange)
-            stream = EventBytes(response, exchange, forget, self._bounds)
+            stream = EventBytes(response, exchange, forget, self._parking)
             _pace.set(Pace())
             return replace_content(response, request, stream)
         await response.aclose()
@@ -213,7 +213,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
     def _guard_events(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
         if response.status_code != 200:
             return response
-        stream = StandingEvents(response, Exchange(), lambda: None, self._bounds)
+        stream = StandingEvents(response, Exchange(), lambda: None, self._parking)
         return replace_content(response, request, stream)
 
     async def _knock(self, request: httpx2.Request, attempts: float, pace: Pace) -> httpx2.Response:

@@ -16,7 +16,7 @@ from pydantic_core import to_json
 
 from ...tasks import spawn
 from ..failures import HttpRefusal, wrap_fault
-from ..oversize.spills import USUAL_BOUNDS, Bounds
+from ..oversize.parking import Parking
 from .exchanges import EventBytes, Exchange, is_message, read_head, replace_content
 from .faults import blame_network, explain_status
 from .logins import find_refusal
@@ -49,13 +49,13 @@ class OldEventsTransport(httpx2.AsyncBaseTransport):
     def __init__(
         self,
         inner: httpx2.AsyncBaseTransport,
-        bounds: Bounds = USUAL_BOUNDS,
+        parking: Parking,
         *,
         has_login: bool = False,
     ) -> None:
         self._inner = inner
         self._has_login = has_login
-        self._bounds = bounds
+        self._parking = parking
         self._events: _CheckedEvents | None = None
         self._deliveries: dict[_Delivery, None] = {}
 
@@ -75,7 +75,7 @@ class OldEventsTransport(httpx2.AsyncBaseTransport):
         if response.status_code >= 400:
             await response.aclose()
             raise HttpRefusal(response.status_code, response.headers.get("retry-after"))
-        stream = self._events = _CheckedEvents(response, request.url, self._bounds)
+        stream = self._events = _CheckedEvents(response, request.url, self._parking)
         return replace_content(response, request, stream)
 
     async def aclose(self) -> None:
@@ -145,8 +145,8 @@ class _Delivery:
 class _CheckedEvents(EventBytes):
     """The stream of events, with answers of ours between; the SDK waits for ever when its endpoint is elsewhere."""
 
-    def __init__(self, response: httpx2.Response, url: httpx2.URL, bounds: Bounds) -> None:
-        super().__init__(response, Exchange(), lambda: None, bounds)
+    def __init__(self, response: httpx2.Response, url: httpx2.URL, parking: Parking) -> None:
+        super().__init__(response, Exchange(), lambda: None, parking)
         self._url = url
         self._sender, self._receiver = anyio.create_memory_object_stream[bytes]()
         self._ended = anyio.Event()

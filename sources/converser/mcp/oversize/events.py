@@ -3,28 +3,26 @@
 
 from __future__ import annotations
 
-import re
 from codecs import BOM_UTF8
 from collections.abc import AsyncGenerator, AsyncIterator
 
-from pydantic_core import from_json, to_json
+import anyio.lowlevel
+from pydantic_core import from_json
 
-from ..failures import wrap_fault
-from ..leniency import has_too_many_parts, recover_identifiers
+from ..leniency import has_too_many_parts
+from .parking import Parking, blame_message, compose_event, find_answered, read_data
 from .running import Oversize, reduce_message, spill_message
 from .spills import Bounds, Gathering, Spill
 
 LARGE = 1024 * 1024
 _ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r")
-_DATA = re.compile(rb"(?:\A|[\r\n])data: ?([^\r\n]+)")
-_IDENTITY = re.compile(rb"(?:\A|[\r\n])(id: ?[^\r\n]+)")
 
 
 async def shrink_events(
-    pieces: AsyncIterator[bytes], bounds: Bounds
+    pieces: AsyncIterator[bytes], parking: Parking
 ) -> AsyncGenerator[bytes, None]:
     """Whole events, as they come; nobody can use half of one."""
-    gathering, large = Gathering(bounds), min(LARGE, bounds.memory)
+    gathering, large = Gathering(parking.bounds), min(LARGE, parking.bounds.memory)
     edge, mark = b"", BOM_UTF8
     try:
         async for raw in pieces:
@@ -37,13 +35,13 @@ async def shrink_events(
             while (cut := _find_cut(edge, rest, first=first)) is not None:
                 gathering.add(rest[:cut])
                 rest, edge = rest[cut:], b""
-                yield await _shrink(gathering.release(), bounds)
+                yield await _shrink(gathering.release(), parking)
             gathering.add(rest)
             edge = (edge + rest)[-3:]
             if gathering.is_hopeless:
                 break
         if gathering.size:
-            yield _conclude(await _shrink(gathering.release(), bounds))
+            yield _conclude(await _shrink(gathering.release(), parking))
     finally:
         gathering.discard()
 
@@ -60,31 +58,31 @@ def _find_cut(edge: bytes, piece: bytes, *, first: bool) -> int | None:
 def _conclude(event: bytes) -> bytes:
     """The last event with the empty line that some servers leave out, if it is whole."""
     try:
-        from_json(b"".join(_DATA.findall(event)))
+        from_json(read_data(event))
     except ValueError:
         return event
     return event + b"\n\n"
 
 
-async def _shrink(event: bytes | Spill, bounds: Bounds) -> bytes:
-    if isinstance(event, bytes):
-        if len(event) <= LARGE or not has_too_many_parts(event, bounds.parts):
-            return event
-        event = spill_message(event, bounds)
-    identity = _IDENTITY.search(event.edges)
+async def _shrink(event: bytes | Spill, parking: Parking) -> bytes:
+    if isinstance(event, bytes) and len(event) > LARGE:
+        if has_too_many_parts(event, parking.bounds.parts):
+            event = spill_message(event, parking.bounds)
+        else:
+            await anyio.lowlevel.checkpoint()
+    if isinstance(event, Spill):
+        event = compose_event(event.edges, await _reduce(event, parking.bounds))
+    return event if len(event) <= LARGE else parking.park(event)
+
+
+async def _reduce(spill: Spill, bounds: Bounds) -> bytes:
+    """A message with links to files in place of what is large in it, or the failure of the call that it answers."""
+    identifier = find_answered(spill.edges)
     try:
-        message = await reduce_message(event, bounds)
+        message = await reduce_message(spill, bounds)
     except Oversize as failure:
-        message = _blame(event.edges, failure)
-    head = identity[1] + b"\n" if identity else b""
-    return b"%bdata: %b\n\n" % (head, message.replace(b"\r", b" ").replace(b"\n", b" "))
-
-
-def _blame(edges: bytes, failure: Oversize) -> bytes:
-    """An error in place of an answer that cannot be used, if it tells what it answers."""
-    found = recover_identifiers(edges)
-    if len(found) != 1:
-        failure.discard()
-        return b""
-    fault = wrap_fault({"broken": failure.keep(), "remedy": failure.remedy})
-    return to_json({"jsonrpc": "2.0", "id": found.pop(), "error": fault})
+        if identifier is None:
+            failure.discard()
+            return b""
+        return blame_message(identifier, failure.keep(), failure.remedy)
+    return message.replace(b"\r", b" ").replace(b"\n", b" ")
