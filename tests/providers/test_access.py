@@ -86,7 +86,7 @@ def test_without_a_key_a_server_that_answers_with_a_model_is_taken():
     servers = {
         "http://127.0.0.1:11434/v1": [],
         "http://127.0.0.1:8080/v1": None,
-        "http://127.0.0.1:1234/v1": ["nomic-embed", "phi"],
+        "http://127.0.0.1:1234/v1": ["nomic-embed", "bge-m3", "phi"],
     }
     choice = choose(models=servers)
     assert (choice.provider, choice.model) == ("lmstudio", "phi")

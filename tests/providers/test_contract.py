@@ -283,6 +283,9 @@ BEYOND = (
     (400, "registry.ollama.ai/library/gemma:2b does not support tools", "calls tools"),
     (400, '"auto" tool choice requires --enable-auto-tool-choice to be set', "calls tools"),
     (404, "No endpoints found that support tool use.", "calls tools"),
+    (400, "Failed to call a function. Please adjust your prompt.", "try again"),
+    (400, "Your credit balance is too low to access the Anthropic API.", "Add credit"),
+    (402, "Insufficient Balance", "Add credit"),
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,8 @@ from .openai import LLAMACPP_URL, LMSTUDIO_URL, OLLAMA_URL
 
 _PROBE_SECONDS = 0.5
 _PROBE_BYTES_MAX = 1_000_000
+_SPEECHLESS = re.compile(r"embed|rerank|bge-|minilm|whisper", re.IGNORECASE)
+"""Models that turn texts into numbers, or sound into texts, and cannot converse."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +134,7 @@ class Chooser:
             if models is None:
                 continue
             place = describe_place(url)
-            usable = [name for name in models if "embed" not in name.lower()]
+            usable = [name for name in models if not _SPEECHLESS.search(name)]
             if usable or "model" in table:
                 model = str(table.get("model", usable[0] if usable else ""))
                 return self._settle(provider, model, f"{title} answers at {place}.")

@@ -28,9 +28,13 @@ _TOO_LONG = (
     r"|maximum model length|request too large"
 )
 _TOOLLESS = r"support.{0,20} (tools?|function call)|tool[ _-]choice"
+_UNPAID = r"credit balance|insufficient (credit|balance|funds|quota)|payment required"
+_SLIP = r"failed to (call a function|parse tool call)|tool call validation failed"
 _REMEDIES = {
     _TOO_MUCH: "Give controls=Controls(tokens_max=…), no more than the model takes.",
     _TOO_LONG: _SHORTEN,
+    _UNPAID: "Add credit to the account at the service, or take another model.",
+    _SLIP: f"The model made a slip in a call. {TRY_AGAIN}",
     _TOOLLESS: "Take a model that calls tools, or look how its server is made to; or give no ensembles.",
 }
 """How services say what is too much for their models, with what helps."""
