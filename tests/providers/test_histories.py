@@ -42,6 +42,7 @@ DEMANDS = (
     "thinking is enabled but reasoning_content is missing in assistant tool call message at index 1",
 )
 REFUSALS = (
+    "Extra inputs are not permitted, field: 'messages[1].reasoning_content'",
     (
         "'messages.1' : for 'role:assistant' the following must be satisfied"
         "[('messages.1' : property 'reasoning_content' is unsupported)]"

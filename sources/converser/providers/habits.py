@@ -16,9 +16,10 @@ THOUGHTS = ("reasoning_content", "reasoning")
 _THOUGHTS_MISSING = re.compile(
     r"reasoning_content\b.{0,60}(missing|passed back)|missing\W+reasoning_content", re.IGNORECASE
 )
-_THOUGHTS_REFUSED = re.compile(
-    r"\breasoning(_content|_details)?\b.{0,60}(unsupported|not supported|not permitted|unexpected)",
-    re.IGNORECASE | re.DOTALL,
+_THOUGHTS_NAMED = re.compile(r"\breasoning(_content|_details)?\b")
+_REFUSED = re.compile(
+    r"unsupported|not (supported|permitted|allowed)|unexpected|unknown|unrecognized|forbidden",
+    re.IGNORECASE,
 )
 _SIGNATURE_MISSING = re.compile(r"missing a\W+thought_signature", re.IGNORECASE)
 
@@ -42,7 +43,8 @@ class Habits:
             return replace(self, tokens_key=NEWER_TOKENS_KEY)  # As OpenAI's models at Azure demand.
         if self.thoughts == "taken" and _THOUGHTS_MISSING.search(words):
             return replace(self, thoughts="demanded")  # DeepSeek and Kimi, of answers of others.
-        if self.thoughts != "refused" and _THOUGHTS_REFUSED.search(words):
+        named = _THOUGHTS_NAMED.search(words) is not None
+        if self.thoughts != "refused" and named and _REFUSED.search(words):
             return replace(self, thoughts="refused")  # As Groq does, though it sends them.
         if not self.signs and _SIGNATURE_MISSING.search(words):
             return replace(self, signs=True)  # Gemini, of calls that another model made.

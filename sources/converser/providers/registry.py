@@ -44,7 +44,8 @@ def find_factory(name: str) -> Factory:
     if name not in others:
         raise ModelFailure(
             f"There is no provider {name!r}.",
-            remedy=f"{_suggest_provider(name, [*OURS, *others])} A model is named PROVIDER:MODEL.",
+            remedy=f"{_suggest_provider(name, [*OURS, *others])} A model is named PROVIDER:MODEL;"
+            " one of any server that speaks Chat Completions openai:MODEL, with base_url=….",
         )
     try:
         loaded: Factory = others[name].load()
