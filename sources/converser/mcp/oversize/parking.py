@@ -62,11 +62,12 @@ class Parking:
 
     def treat(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
         """Called for each message."""
-        message = None if isinstance(item, Exception) else item.message
+        if isinstance(item, Exception):
+            return item
+        message: Any = item.message
         carried = getattr(message, "result", None) or getattr(message, "params", None)
-        number = (as_dictionary(carried) or {}).get(_TICKET)
-        if isinstance(item, SessionMessage) and number in self._parked:
-            identity = {"id": item.message.id} if hasattr(item.message, "id") else {}
+        if (number := (as_dictionary(carried) or {}).get(_TICKET)) in self._parked:
+            identity = {"id": message.id} if hasattr(message, "id") else {}
             item.message = self._parked.pop(number).model_copy(update=identity)
         return item
 
