@@ -267,7 +267,7 @@ with blocking.open_portal() as portal:
 print(os.waitstatus_to_exitcode(status), blocking.converse(ScriptedModel(["Hi."]), [user("?")]).text)
 """
     ended = subprocess.run(
-        [sys.executable, "-c", program],
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", program],
         capture_output=True,
         encoding="utf-8",
         timeout=60,
