@@ -12,7 +12,7 @@ SLACK = 0.5
 """Seconds after its deadline in which a caller must be free."""
 STALL_MAX = 0.5
 """Seconds for which a server may hold up everything else in the process."""
-GROWTH_MAX = 150
+GROWTH_MAX = 15
 """Megabytes by which a fault may make the process grow, unless it says otherwise."""
 
 

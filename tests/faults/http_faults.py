@@ -75,6 +75,7 @@ SESSIONS = (
         act="reconnect",
         connect_timeout=6.0,
         guard=45.0,
+        at_least={"discover": 1},
         at_most={"discover": 2},
     ),
     _fault(
@@ -223,7 +224,7 @@ BODIES = (
         "Bomb",
         timeout=20.0,
         guard=60,
-        growth_max=400,
+        growth_max=80,
         **_BROKEN,
     ),
     _fault(
@@ -232,7 +233,7 @@ BODIES = (
         "BombInEvents",
         timeout=20.0,
         guard=60,
-        growth_max=600,
+        growth_max=80,
         **_LOST,
     ),
     _fault(
@@ -241,6 +242,7 @@ BODIES = (
         "BombInError",
         timeout=20.0,
         guard=60,
+        growth_max=40,
         words="500",
         **_NO,
     ),

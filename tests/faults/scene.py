@@ -62,6 +62,7 @@ def open_scene(fault: Fault) -> Generator[Scene]:
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         notes = Path(folder, "notes")
         notes.touch()
+        os.environ["XDG_CACHE_HOME"] = folder  # else a fault that was met once is known ever after
         server, url = None, ""
         if fault.act == "nobody":
             url = f"http://127.0.0.1:{_find_idle_port()}/mcp"

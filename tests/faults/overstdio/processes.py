@@ -152,7 +152,7 @@ class SlowStart(Server):
 
 class IgnoresUnknownMethods(Server):
     def on_unknown(self, number: Any, method: str) -> None:
-        """No answer."""
+        note("ignored")
 
 
 class DiesOfUnknownMethods(Server):
