@@ -17,10 +17,11 @@ from converser.answers import AnswerForm
 from converser.canisters import UserCanister, user
 from converser.events import ReplyCompleted
 from converser.exceptions import AnswerInvalidity, ConfigurationFailure, SchemaInvalidity
+from converser.models import Model
 from converser.replies import Limits, StopReason
 from converser.testing import ScriptedModel
 from converser.turns import Capabilities, Transcript
-from tests.conversations import assert_valid, converse, echo, make_ensemble
+from tests.conversations import SpokenProvider, assert_valid, converse, echo, make_ensemble, saying
 
 pytestmark = pytest.mark.anyio
 
@@ -78,11 +79,30 @@ async def test_a_provider_with_a_native_mode_gets_the_schema_and_nothing_is_adde
 async def test_a_model_that_misses_the_form_is_told_how_and_mends_it():
     model = ScriptedModel(["It is cold.", '{"city": "Oslo"}', OSLO])
     reply = await converse(model, answer=Weather)
-    assert reply.answer == WEATHER
+    assert (reply.answer, reply.flaw) == (WEATHER, "")
     first, second = (request.canisters[-1].text for request in model.requests[1:])
     assert "no JSON object" in first
     assert "degrees" in second
     assert "A valid example" in second
+
+
+async def test_a_model_that_was_not_told_the_schema_hears_it_once_when_it_misses_it():
+    native = Capabilities(answer_schema=True)
+    model = ScriptedModel(["It is cold.", "Very.", OSLO], capabilities=native)
+    reply = await converse(model, answer=Weather)
+    assert reply.answer == WEATHER
+    first, second = (request.canisters[-1].text for request in model.requests[1:])
+    assert "JSON Schema" in first
+    assert "JSON Schema" not in second
+
+
+async def test_an_answer_that_was_cut_off_is_not_asked_for_again():
+    provider = SpokenProvider(saying('{"n": ', stop_reason="length"), saying("Never said."))
+    reply = await converse(Model(provider), answer=SCHEMA)
+    assert reply.reason is StopReason.TRUNCATED
+    assert len(provider.requests) == 1
+    with pytest.raises(AnswerInvalidity, match="'truncated'"):
+        _ = reply.answer
 
 
 async def test_after_the_last_round_the_failure_is_typed_and_nothing_is_lost():

@@ -225,6 +225,19 @@ async def test_a_model_without_vision_gets_a_note_in_the_place_of_an_image():
     assert "read_result" not in provider.requests[0].invokers
 
 
+def test_images_of_documents_are_told_of_too():
+    image = ImageContent(data=b"\x89PNG", mimetype="image/png")
+    given = converser.document("Map:", image, name="map")
+    assert "which you cannot see" in digest(given, vision=False)[0].text
+    assert digest(given)[0] is given
+
+
+def test_small_data_beside_long_words_stay():
+    small, large = {"tools": ["echo"]}, {"tools": ["echo"] * 1000}
+    seen = digest(result(text(LONG), structured=small), result(text(LONG), structured=large))
+    assert [each.structured for each in seen] == [small, None]
+
+
 def test_handles_of_alike_identifiers_differ():
     one, other = (result(text(LONG), identifier=f"0123456789{end}") for end in "ab")
     first, second = digest(one, other)

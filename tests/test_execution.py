@@ -325,6 +325,16 @@ async def test_the_same_failing_call_three_times_in_a_row_is_pointed_out():
     assert "failed 3 times" in results_of(reply)[5].error
 
 
+async def test_the_same_failing_call_three_times_in_one_turn_is_pointed_out_too():
+    async def fail(_):
+        raise ValueError("never works")
+
+    model = ScriptedModel([[("fail", {})] * 3, "Enough."])
+    reply = await converse(model, ensembles=[make_ensemble(fail=fail)])
+    told = ["in a row" in result.error for result in results_of(reply)]
+    assert sorted(told) == [False, False, True]
+
+
 async def test_a_success_between_ends_the_row_of_failures():
     answers = iter([False, False, True, False, False])
 

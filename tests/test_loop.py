@@ -383,10 +383,11 @@ async def test_a_failure_has_what_was_completed_before_it_also_where_a_list_was_
 
 
 async def test_a_failure_of_the_providers_own_is_raised_as_it_is():
-    failure = ModelFailure("No key.", remedy="Set one.")
+    failure, seen = ModelFailure("No key.", remedy="Set one."), []
     with pytest.raises(ModelFailure) as caught:
-        await converse(Model(SpokenProvider([failure])))
+        await converse(Model(SpokenProvider([failure])), events=seen.append)
     assert caught.value is failure
+    assert seen[-1] == MessageFailed(turn=1, failure=failure)
 
 
 async def test_a_stream_that_ends_without_completion_is_a_failure_and_not_an_answer():

@@ -79,11 +79,15 @@ async def test_the_strictest_policy_is_followed_and_asking_nobody_is_a_refusal(d
 
 
 async def test_by_default_the_approver_is_asked_for_all_but_read_only_tools_in_order():
-    asked = []
+    asked, open_questions = [], 0
 
     async def approve(request):
+        nonlocal open_questions
+        open_questions += 1
         asked.append((request.invoker.name, dict(request.arguments), request.reason))
-        await anyio.lowlevel.checkpoint()
+        await anyio.wait_all_tasks_blocked()
+        assert open_questions == 1
+        open_questions -= 1
         return request.arguments["n"] != 3
 
     calls = [("write", {"n": "2"}), ("read", {"n": 1}), ("write", {"n": 3})]

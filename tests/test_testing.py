@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import anyio
 import pytest
 
@@ -21,7 +23,7 @@ from converser.invokers import InvocationResult, Tool
 from converser.naming import Naming
 from converser.outcomes import Outcome
 from converser.testing import ScriptedModel
-from converser.turns import Controls
+from converser.turns import Controls, Transcript
 
 pytestmark = pytest.mark.anyio
 
@@ -78,6 +80,27 @@ async def test_a_function_of_the_canisters_decides_a_turn():
     assert reply.text == "It said 'Salve'."
 
 
+async def test_an_async_function_lets_a_turn_take_its_time_and_be_cancelled():
+    asked, transcript = anyio.Event(), Transcript([user("Salve")])
+
+    async def quote(canisters):
+        await anyio.lowlevel.checkpoint()
+        return [("echo", {"text": canisters[0].text})]
+
+    async def ponder(_):
+        asked.set()
+        await anyio.sleep_forever()
+
+    model = ScriptedModel([quote, ponder, "Here."])
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(partial(converse, model, transcript, ensembles=[make_echo()]))
+        with anyio.fail_after(10):
+            await asked.wait()
+        tasks.cancel_scope.cancel()
+    assert transcript[-1].text == "Salve"
+    assert (await converse(model, transcript)).text == "Here."
+
+
 async def test_a_bare_tool_name_is_enough_where_it_is_unambiguous():
     model = ScriptedModel([[("echo", {"text": "hi"})], "Done."])
     reply = await converse(model, ensembles=[make_echo(prefix="parrot")])
@@ -107,7 +130,9 @@ def test_a_text_in_the_place_of_turns_is_told():
         ScriptedModel("Done.")
 
 
-@pytest.mark.parametrize("turn", [("echo", {}), None, 5, ["echo"], [("echo",)], lambda _: None])
+@pytest.mark.parametrize(
+    "turn", [("echo", {}), None, 5, ["echo"], [("echo",)], [(print, {})], lambda _: None]
+)
 async def test_a_turn_that_is_neither_text_nor_pairs_is_told(turn):
     with pytest.raises(ModelFailure, match=r"Turn 1 .*neither a text nor a list of pairs.*Write"):
         await converse(ScriptedModel([turn]), ensembles=[make_echo()])
@@ -122,6 +147,7 @@ async def test_requests_are_recorded_as_they_were():
     assert list(second.canisters) == [question, *reply[:3]]
     assert second.canisters[-1] == reply[2]
     assert list(second.canisters[1:3]) == list(reply[:2])
+    assert repr(first.canisters) == repr([question])
     assert list(first.invokers) == ["echo"]
     assert first.controls == controls
     with pytest.raises(IndexError):

@@ -86,6 +86,10 @@ async def test_the_search_says_how_many_tools_there_are_and_whence():
     words = model.requests[0].invokers["search_tools"].description
     assert "10 more" in words
     assert "zoo (9), park (1)" in words
+    await converse(
+        pinned := ScriptedModel(["Done."]), ensembles=[make_zoo(pinned=("*_i*",))], limits=TIGHT
+    )
+    assert "8 more" in pinned.requests[0].invokers["search_tools"].description
 
 
 async def test_a_tool_that_is_known_by_name_can_be_called_without_a_search_and_is_then_at_hand():
@@ -128,12 +132,46 @@ async def test_all_that_several_searches_of_one_turn_found_is_at_hand():
     assert set(offered(model)[1]) == {"search_tools", *(f"feed_{each}" for each in ANIMALS)}
 
 
+async def test_what_was_found_stays_where_its_definition_is_part_of_the_conversation():
+    script = [[search(animal)] for animal in ANIMALS]
+    model = ScriptedModel([*script, "Done."], capabilities=Capabilities(deferral=True))
+    await converse(model, ensembles=[make_zoo()], limits=TIGHT)
+    assert offered(model)[-1] == ["search_tools", *(f"feed_{animal}" for animal in ANIMALS)]
+
+
 async def test_no_more_tools_than_a_service_takes_are_sent_whatever_was_found():
     capabilities = Capabilities(tools_max=6)
     script = [[search(*ANIMALS[:3]), search(*ANIMALS[3:])], [search(*ANIMALS, limit=20)], "Done."]
     model = ScriptedModel(script, capabilities=capabilities)
     await converse(model, ensembles=[make_zoo()])
     assert [len(names) for names in offered(model)[1:]] == [5, 5]
+
+
+async def test_tools_that_are_pinned_and_found_are_no_more_than_a_service_takes():
+    model = ScriptedModel([[search(*ANIMALS[4:])], "Done."], capabilities=Capabilities(tools_max=8))
+    await converse(model, ensembles=[make_zoo(pinned=("feed_[a-e]*",))])
+    pinned = [f"feed_{animal}" for animal in ANIMALS[:4]]
+    assert offered(model)[0] == [*pinned, "search_tools"]
+    assert offered(model)[1][:5] == offered(model)[0]
+    assert 5 < len(offered(model)[1]) <= 8
+
+
+async def test_pinned_tools_that_fill_the_budget_leave_a_place_for_what_is_found():
+    script = [[search("ibis", "jackal")], [("feed_ibis", {})], "Done."]
+    model, zoo = ScriptedModel(script), make_zoo(pinned=("feed_[a-h]*",))
+    await converse(model, ensembles=[zoo], limits=Limits(tools_budget=8 * COST))
+    assert set(offered(model)[1][8:]) == {"feed_ibis", "feed_jackal"}
+    assert offered(model)[2] == offered(model)[1]
+
+
+async def test_a_found_tool_is_told_of_in_a_few_words_and_its_definition_has_them_all():
+    wordy = Tool(name="wordy", description="word " * 500)
+    model = ScriptedModel([[search("word")], "Done."])
+    reply = await converse(
+        model, ensembles=[Ensemble("wordy", tools=[(wordy, answer)])], limits=TIGHT
+    )
+    assert len(results_of(reply)[0].text) < 300
+    assert model.requests[1].invokers["wordy"].description == wordy.description
 
 
 def absorb(*canisters, ensembles=None):

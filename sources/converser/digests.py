@@ -211,8 +211,8 @@ class Digest(Transcript):
         kept = [part for part in canister.contents if _get_text(part) is None]
         contents = (TextualContent(text=f"{head}{note}{tail}"), *kept)
         # Small data beside long words, such as the names that a search found, do no harm.
-        data = canister.structured if canister.contents else None
-        data = data if data is not None and len(_dump(data)) <= limit // 4 else None
+        data = canister.structured
+        data = data if data is not None and measure(_dump(data)) <= limit // 4 else None
         return replace(canister, contents=contents, structured=data, error=error)
 
     def _claim_handle(self, canister: Canister) -> str:

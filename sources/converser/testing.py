@@ -3,8 +3,17 @@
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass
 from typing import Any, Union, cast, overload
 
@@ -19,8 +28,8 @@ from .turns import Call, Capabilities, Controls, Transcript, TurnCompleted, Turn
 Speech = Union[str, "Sequence[tuple[str, Mapping[str, Any] | str]]"]
 """A text to say, or pairs of a tool's name and its arguments; these may be raw text, as a model's."""
 
-Turn = Union[Speech, Callable[[Sequence[Canister]], Speech]]
-"""What to say; or a function that decides it by the conversation so far."""
+Turn = Union[Speech, Callable[[Sequence[Canister]], Union[Speech, Awaitable[Speech]]]]
+"""What to say; or a function, `async` where it shall take its time, that decides it by the conversation so far."""
 
 
 _CAPABILITIES = Capabilities()
@@ -91,7 +100,7 @@ class _Script:
                 answer_schema=request.answer_schema,
             )
         )
-        speech = self._advance(canisters)
+        speech = await self._advance(canisters)
         if isinstance(speech, str):
             for piece in re.findall(r"\s*\S+|\s+$", speech):
                 yield TextDelta(text=piece)
@@ -106,7 +115,7 @@ class _Script:
     async def close(self) -> None:
         """Has nothing to let go of."""
 
-    def _advance(self, canisters: Sequence[Canister]) -> Speech:
+    async def _advance(self, canisters: Sequence[Canister]) -> Speech:
         try:
             turn = next(self._turns)
         except StopIteration:
@@ -116,6 +125,7 @@ class _Script:
                 remedy="Add turns to the script; a conversation ends with a turn that is a text.",
             ) from None
         speech: Any = turn(canisters) if callable(turn) else turn
+        speech = await speech if inspect.isawaitable(speech) else speech
         if not isinstance(speech, str) and not _is_list_of_pairs(speech):
             raise ModelFailure(
                 f"Turn {len(self.requests)} of the model {self.name!r} is neither a text nor a list of pairs.",
@@ -133,7 +143,10 @@ class _Script:
 def _is_list_of_pairs(speech: Any) -> bool:
     """Whether these are calls: names of tools, each with its arguments."""
     return isinstance(speech, Sequence) and all(
-        isinstance(pair, Sequence) and not isinstance(pair, str) and len(pair) == 2  # pyright: ignore[reportUnknownArgumentType]
+        isinstance(pair, Sequence)
+        and len(pair) == 2
+        and isinstance(pair[0], str)  # pyright: ignore[reportUnknownArgumentType]
+        and not isinstance(pair, str)
         for pair in speech  # pyright: ignore[reportUnknownVariableType]
     )
 
@@ -160,6 +173,9 @@ class _Beginning(Sequence[Canister]):
     def __init__(self, transcript: Transcript) -> None:
         self._transcript = transcript
         self._length = len(transcript)
+
+    def __repr__(self) -> str:
+        return repr(list(self))
 
     def __len__(self) -> int:
         return self._length
