@@ -188,7 +188,7 @@ async def test_a_thread_that_goes_on_after_its_time_makes_no_events(way, caplog)
     gone_on, reported, events = threading.Event(), threading.Event(), []
 
     def linger(context: Context) -> None:
-        gone_on.wait(10)
+        gone_on.wait(30)
         from_thread.run(context.on_progress, 1.0, None, "late")
         reported.set()
 
@@ -199,14 +199,16 @@ async def test_a_thread_that_goes_on_after_its_time_makes_no_events(way, caplog)
         gone_on.set()
         return "Done."
 
-    configuration = EnsembleConfiguration(timeout=0.01)
+    # Long enough for the thread to begin on a busy machine.
+    configuration = EnsembleConfiguration(timeout=0.5)
     ensemble = create_local_ensemble("slow", [linger], configuration=configuration)
     model, options = ScriptedModel([[("linger", {})], resume]), {"ensembles": [ensemble]}
-    if way == "stream":
-        events = [event async for event in model.stream([user("Hello")], **options)]
-    else:
-        observer = listen if way == "async" else events.append
-        await converse(model, events=observer, **options)
+    with anyio.fail_after(10):
+        if way == "stream":
+            events = [event async for event in model.stream([user("Hello")], **options)]
+        else:
+            observer = listen if way == "async" else events.append
+            await converse(model, events=observer, **options)
     assert await to_thread.run_sync(reported.wait, 10)
     assert not any(isinstance(event, InvocationProgressed) for event in events)
     assert isinstance(events[-1], ReplyCompleted)

@@ -336,6 +336,7 @@ OLD = (
         "sse",
         timeout=20.0,
         stall_max=0.25,
+        growth_max=80,  # the server is in the same process
         words="fine x{100}",
     ),
     _fault("sse-dropped-stream", "a reset in a call", "OldDroppedStream", "sse", **_LOST),
