@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -231,7 +232,7 @@ class Ensemble:
         for observer in tuple(self._observers):
             try:
                 observer(event)
-            except Exception:
+            except (Exception, asyncio.CancelledError):
                 _log.exception("An observer of ensemble %r raised", self.name)
 
     async def __aenter__(self) -> Self:

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
 
 import anyio
 
+_Given = TypeVar("_Given")
 _running: set[asyncio.Task[None]] = set()
 
 
@@ -43,6 +44,35 @@ def spawn(work: Callable[[], Coroutine[Any, Any, None]], name: str) -> None:
 def is_cancelled() -> bool:
     """Whether this task is really cancelled; foreign code may raise a cancellation of its own."""
     return anyio.current_effective_deadline() == -math.inf
+
+
+class GaveUp(Exception):
+    """Foreign code was not cancelled by us, and yet ended as if it had been."""
+
+
+async def shelter(work: Callable[[], Awaitable[_Given]]) -> _Given:
+    """Runs foreign code, whose own cancellation is a failure like any other, and never that of our task.
+
+    In a task of its own: only there is it known which of the two a cancellation is.
+    """
+    given: list[_Given] = []
+    failure: Exception = GaveUp("its own work was cancelled")
+
+    async def attempt() -> None:
+        nonlocal failure
+        try:
+            given.append(await work())
+        except Exception as raised:
+            failure = raised
+        except anyio.get_cancelled_exc_class():
+            if is_cancelled():
+                raise
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(attempt)
+    if not given:
+        raise failure
+    return given[0]
 
 
 def is_of_loop(cancellation: BaseException) -> bool:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
@@ -52,6 +54,7 @@ StateListener = Callable[[str, str], None]
 
 _SITES_MAX = 1_000
 _Answer = TypeVar("_Answer")
+_log = logging.getLogger(__name__)
 
 
 class SessionClient(ABC):
@@ -334,7 +337,10 @@ class SessionClient(ABC):
         failure = self.failure
         reason = str(failure) if failure else ""
         for listener in self._state_listeners:
-            listener(state.value, reason)
+            try:
+                listener(state.value, reason)
+            except (Exception, asyncio.CancelledError):
+                _log.exception("A listener for the states of server %r raised", self.name)
 
     @contextmanager
     def hold_clocks(self) -> Generator[None]:

@@ -16,6 +16,7 @@ from mcp.shared.dispatcher import ProgressFnT
 
 from ..hygiene import clean_text
 from ..invokers import Context
+from ..tasks import shelter
 from .calls import request_call
 from .deadlines import CallClock
 from .failures import MESSAGE_LIMIT, Site, report_lost, report_timeout
@@ -134,7 +135,7 @@ def _adapt_progress(context: Context, clock: CallClock) -> ProgressFnT:
             return
         try:
             words = clean_text(message, limit=MESSAGE_LIMIT) if message else None
-            await listener(progress, total, words)
+            await shelter(lambda: listener(progress, total, words))
         except Exception:
             _log.exception("A listener for progress raised")
 

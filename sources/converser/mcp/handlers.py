@@ -13,6 +13,7 @@ from mcp.client.session import ClientRequestContext, ElicitationFnT
 
 from ..hygiene import clean_text
 from ..immutables import FrozenDictionary, freeze
+from ..tasks import shelter
 from .failures import TEXT_LIMIT
 from .narrowing import as_dictionary, as_list
 
@@ -52,7 +53,7 @@ def adapt_elicitation(server: str, handler: ElicitationHandler) -> ElicitationFn
             form = freeze(params.requested_schema)
             question = Elicitation(server=server, message=message, form=form)
         try:
-            return _compose_result(question, await handler(question))
+            return _compose_result(question, await shelter(lambda: handler(question)))
         except Exception:
             _log.exception("The handler for questions of server %r failed", server)
             return wire.ErrorData(code=wire.INTERNAL_ERROR, message="The client's handler failed")
