@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -61,6 +62,11 @@ def kept(then: str, *, stubborn: bool = False) -> Generator[tuple[subprocess.Pop
 def read_pids(process: subprocess.Popen[str]) -> list[int]:
     assert process.stdout is not None
     return [int(pid) for pid in process.stdout.readline().split()]
+
+
+def read_soon(stream: int) -> bytes:
+    assert select.select([stream], [], [], PATIENCE)[0], "nothing came, nor the end"
+    return os.read(stream, 1_000)
 
 
 def wait_until_gone(pids: list[int]) -> None:
@@ -134,6 +140,25 @@ def test_a_program_that_is_not_there_is_told() -> None:
     os.close(lifeline)
     assert ended.returncode == 127
     assert "No such file" in ended.stderr
+
+
+def test_a_stream_that_the_server_closes_has_ended_though_the_keeper_was_handed_a_copy() -> None:
+    """As uvloop does it; the server, too, gets nothing but its streams."""
+    reading, lifeline = os.pipe()
+    output, copy = os.pipe()
+    script = "import os, time; os.write(1, str(sorted(os.listdir('/dev/fd'))).encode()); os.close(1); time.sleep(600)"
+    command = [*KEEPER, str(reading), sys.executable, "-c", script]
+    with subprocess.Popen(command, pass_fds=(reading, copy), stdout=copy) as process:
+        os.close(reading)
+        os.close(copy)
+        try:
+            said = [read_soon(output) for _ in range(2)]
+            assert process.poll() is None
+        finally:
+            os.close(output)
+            os.close(lifeline)
+        assert process.wait(PATIENCE) == 143
+    assert said == [b"['0', '1', '2', '3']", b""]  # the last one is the listing itself
 
 
 HOST = """

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import anyio
 import pytest
 
@@ -55,6 +58,22 @@ async def test_stdio_on_both_backends(awkward_command: list[str]) -> None:
 @pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_http_on_both_backends(awkward_http: RunningServer) -> None:
     assert await live(converser.HttpMCPClient(awkward_http.url)) == LIFE
+
+
+@pytest.mark.parametrize("anyio_backend", [("asyncio", {"use_uvloop": True})])
+async def test_stdio_on_uvloop_where_a_server_that_closes_its_output_is_noticed(
+    awkward_command: list[str], tmp_path: Path
+) -> None:
+    pytest.importorskip("uvloop")
+    assert await live(converser.StdioMCPClient(awkward_command)) == LIFE
+    folder = Path(__file__).parent / "faults" / "overstdio"
+    command = [sys.executable, str(folder), "ClosesStdout"]
+    client = converser.StdioMCPClient(command, {"FAULT_NOTES": str(tmp_path / "notes")})
+    with anyio.fail_after(DEADLINE):
+        with pytest.raises(converser.MCPConnectionFailure):
+            await client.call_tool("trouble", {})
+        assert (await client.call_tool("echo", {"text": "back"})).text == "back"
+        await client.disconnect()
 
 
 async def test_stdio_on_the_transport_of_the_sdk(

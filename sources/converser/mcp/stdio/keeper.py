@@ -30,6 +30,7 @@ _PAUSE = 0.02
 def main() -> int:
     """Starts the server, and waits for its end, for ours, or for a signal."""
     lifeline, command, owner = int(sys.argv[1]), sys.argv[2:], os.getppid()
+    _close_others(lifeline)
     _call_prctl(_PR_SET_CHILD_SUBREAPER, 1)
     alarm, bell = os.pipe()
     os.set_blocking(bell, False)
@@ -41,6 +42,14 @@ def main() -> int:
     code = _watch(server, owner, lifeline, alarm)
     _end_tree(server)
     return code
+
+
+def _close_others(lifeline: int) -> None:
+    """Closes what uvloop passes on besides: a copy of a stream would hide that the server closed it."""
+    for name in os.listdir("/dev/fd") if os.path.isdir("/dev/fd") else ():  # noqa: PTH112, PTH208
+        if name.isdigit() and int(name) > 2 and int(name) != lifeline:
+            with contextlib.suppress(OSError):
+                os.close(int(name))
 
 
 def _call_prctl(option: int, value: int) -> None:
