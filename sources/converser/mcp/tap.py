@@ -21,6 +21,8 @@ _WATCHED = frozenset({"tools/list", "tools/call"})
 _CANCELLATION = "notifications/cancelled"
 _PROGRESS = "notifications/progress"
 _CANCELLATION_PATIENCE = 5.0
+_QUESTIONS_MAX = 100
+"""How many requests of a server may wait for our answers; what it asks besides in a flood is not heard."""
 _BROKEN = (anyio.BrokenResourceError, anyio.ClosedResourceError)
 
 
@@ -32,8 +34,8 @@ class Reader(Protocol):
         """Called when the stream has ended."""
         ...
 
-    def treat(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
-        """What is to be handed on in place of a message."""
+    def treat(self, item: SessionMessage | Exception) -> SessionMessage | Exception | None:
+        """What is to be handed on in place of a message; nothing where it is to be dropped."""
         ...
 
 
@@ -43,6 +45,7 @@ class Tap:
     def __init__(self, salvager: Salvager, on_lost: Callable[[], None]) -> None:
         self._salvager = salvager
         self._asked: dict[wire.RequestId, str] = {}
+        self._questions: set[wire.RequestId] = set()
         self.lose = on_lost
         """Tells the owner that the stream has ended."""
 
@@ -63,11 +66,25 @@ class Tap:
         if isinstance(message, wire.JSONRPCRequest) and message.method in _WATCHED:
             self._asked[message.id] = message.method
 
-    def treat(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
-        """Salvages an answer that comes in."""
+    def forget(self, item: SessionMessage) -> None:
+        """Looks at what has gone out: a question of the server's may be answered by now."""
+        message = item.message
+        if isinstance(message, wire.JSONRPCResponse | wire.JSONRPCError) and message.id is not None:
+            self._questions.discard(message.id)
+
+    def treat(self, item: SessionMessage | Exception) -> SessionMessage | Exception | None:
+        """Salvages an answer that comes in, and keeps a flood of questions from those who wait."""
         if isinstance(item, Exception):
             return item
         message = item.message
+        if isinstance(message, wire.JSONRPCRequest):
+            if len(self._questions) >= _QUESTIONS_MAX or message.id in self._questions:
+                return None
+            self._questions.add(message.id)
+            return item
+        if isinstance(message, wire.JSONRPCNotification) and message.method == _CANCELLATION:
+            self._questions.discard((message.params or {}).get("requestId", ""))
+            return item
         if isinstance(message, wire.JSONRPCNotification) and message.method == _PROGRESS:
             params = _drop_odd_numbers(message.params or {})
             item.message = message.model_copy(update={"params": params})
@@ -126,21 +143,25 @@ class TappedRead(_TappedStream):
 
     async def __anext__(self) -> SessionMessage | Exception:
         """The next message, until there is none."""
-        try:
-            item = await self._inner.__anext__()
-        except (StopAsyncIteration, anyio.ClosedResourceError):
-            self._reader.lose()
-            raise
-        return self._reader.treat(item)
+        while True:
+            try:
+                item = await self._inner.__anext__()
+            except (StopAsyncIteration, anyio.ClosedResourceError):
+                self._reader.lose()
+                raise
+            if (treated := self._reader.treat(item)) is not None:
+                return treated
 
     async def receive(self) -> SessionMessage | Exception:
         """The next message."""
-        try:
-            item = await self._inner.receive()
-        except (anyio.EndOfStream, anyio.ClosedResourceError):
-            self._reader.lose()
-            raise
-        return self._reader.treat(item)
+        while True:
+            try:
+                item = await self._inner.receive()
+            except (anyio.EndOfStream, anyio.ClosedResourceError):
+                self._reader.lose()
+                raise
+            if (treated := self._reader.treat(item)) is not None:
+                return treated
 
 
 class _TappedWrite(_TappedStream):
@@ -155,7 +176,10 @@ class _TappedWrite(_TappedStream):
             # A caller who gave up must be free at once, also where the server takes nothing in.
             spawn(lambda: self._send_quietly(item), "converser: cancellation")
             return
-        await self._inner.send(item)
+        try:
+            await self._inner.send(item)
+        finally:
+            self._tap.forget(item)
 
     async def _send_quietly(self, item: SessionMessage) -> None:
         with anyio.move_on_after(_CANCELLATION_PATIENCE), suppress(*_BROKEN):
