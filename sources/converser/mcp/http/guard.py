@@ -184,6 +184,8 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             self._notices.add(scope)
             try:
                 response = await self._inner.handle_async_request(request)
+                if response.headers.get("content-length") == "0":
+                    await response.aread()  # or the connection could not be used again
                 await response.aclose()
             except httpx2.TransportError:
                 pass  # whoever asks for something next will hear of it
