@@ -41,6 +41,34 @@ class Events(Sound):
         await line.write(head + answer.encode() + tail)
 
 
+class Chatty(Events):
+    """Shows signs of life that are no messages, before, between and with its events."""
+
+    async def trouble(self, request: Request, line: Line) -> None:
+        log: JSON = {
+            "jsonrpc": "2.0",
+            "method": "notifications/message",
+            "params": {"level": "info"},
+        }
+        await line.begin_events()
+        await line.write(b"data: ping\n\ndata: {}\n\n")
+        await line.write(b'data: {"type": "keep-alive"}\r\n\r\ndata: [DONE]\r\r')
+        await line.send_event(log)
+        answer = encode_reply(request, FINE)
+        await line.write(b"id: 1\ndata: still\ndata: here\n\ndata: " + answer + b"\n\n")
+
+
+class ChattyModern(Chatty, Modern):
+    """The same in the newer era."""
+
+
+class Aimless(Modern):
+    """Redirects a call without saying where to."""
+
+    async def trouble(self, request: Request, line: Line) -> None:
+        await line.respond(304)
+
+
 class Marked(Sound):
     """Answers a call with JSON behind a byte order mark."""
 
@@ -150,3 +178,18 @@ async def test_a_long_event_of_the_older_kind_ends_no_session(message: bytes, to
                 await ensemble.access_invoker("trouble")(context=converser.Context(timeout=1.0))
             assert (await ensemble.access_invoker("echo")({"text": "hi"})).text == "hi"
             assert client.reconnects == 0
+
+
+@pytest.mark.parametrize("behaviour", [Chatty, ChattyModern])
+async def test_signs_of_life_among_events_are_not_taken_for_the_answer(
+    behaviour: type[Sound],
+) -> None:
+    async with discover(behaviour()) as ensemble:
+        assert (await ensemble.access_invoker("trouble")()).text == "fine, é"
+
+
+async def test_a_redirection_that_leads_nowhere_is_told_by_its_status() -> None:
+    async with discover(Aimless()) as ensemble:
+        with pytest.raises(converser.ToolExecutionFailure, match="status 304") as caught:
+            await ensemble.access_invoker("trouble")()
+        assert caught.value.outcome is converser.Outcome.UNKNOWN

@@ -25,6 +25,10 @@ _HEAD = re.compile(rb'\{"jsonrpc":"2\.0",(?:"id":(\d+|"[^"]*"),)?(?:"method":"([
 _IDENTITY = re.compile(rb"^id: ?([^\r\n]+)", re.MULTILINE)
 _ODD_PAUSE = re.compile(rb"(?:(?<=[\r\n])|\A)retry:(?! ?[0-9]{1,7}[\r\n])[^\r\n]*")
 """A pause that is no number, or is negative, which would end the SDK's session, or has no end."""
+_EVENT_END = re.compile(rb"(?<=\n\n)|(?<=\r\n\r\n)|(?<=\r\r)")
+_LINE_OF_DATA = re.compile(rb"(?<![^\r\n])data:(?= ?[^ \r\n])")
+_TYPED = re.compile(rb"(?<![^\r\n])event:")
+_MARKS = (b'"jsonrpc"', b'"result"', b'"error"', b'"id"')
 _LONG = 65_536
 _SLICE = 262_144
 """Bytes of a long event that are passed on at a time."""
@@ -205,12 +209,21 @@ class EventBytes(httpx2.AsyncByteStream):
                     piece = await anext(pieces, b"")
                 if self._exchange.is_over or not piece:
                     return
+                if piece.count(b"data:") > piece.count(_MARKS[0]):
+                    piece = b"".join(map(_mute, _EVENT_END.split(piece)))
                 yield _ODD_PAUSE.sub(b":", piece) if b"retry:" in piece else piece
 
     async def aclose(self) -> None:
         """Called by the HTTP client when it wants no more."""
         self._on_close()
         await self._response.aclose()
+
+
+def _mute(event: bytes) -> bytes:
+    """Makes a comment of an event that is no message, such as a sign of life; the SDK takes it for a broken answer."""
+    if _TYPED.search(event) or any(mark in event for mark in _MARKS):
+        return event
+    return _LINE_OF_DATA.sub(b":", event)
 
 
 class StandingEvents(EventBytes):

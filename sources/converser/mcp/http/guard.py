@@ -150,7 +150,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
                 is_opening=read_head(request.content).method in _OPENING,
             )
             return _answer(request, status, error, dict(response.headers))
-        if 300 <= status < 400:
+        if response.has_redirect_location:
             return response
         kind = response.headers.get("content-type", "").lower()
         if kind.startswith("application/json") and status != 202:
