@@ -96,6 +96,14 @@ async def test_a_schema_that_cannot_be_compiled_disables_its_tool_with_a_reason(
     assert "wrong_pattern" in ensemble.disabled or "wrong_pattern" in str(ensemble.remarks)
 
 
+async def test_a_schema_that_is_nested_too_deeply_costs_one_tool(raw_command: RawCommand) -> None:
+    with anyio.fail_after(LIMIT):
+        async with await discover(raw_command("deep-schema")) as ensemble:
+            assert list(ensemble.invokers) == ["also_good", "good"]
+            assert (await ensemble.access_invoker("good")()).text == "good was called"
+    assert "levels" in ensemble.disabled["deep"]
+
+
 async def test_the_same_is_told_after_each_refresh_and_not_more(raw_command: RawCommand) -> None:
     with anyio.fail_after(LIMIT):
         async with await discover(raw_command("malformed-tools")) as ensemble:

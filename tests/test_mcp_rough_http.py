@@ -12,7 +12,7 @@ import pytest
 
 import converser
 from tests.faults.overhttp.old_events import OldEvents
-from tests.faults.overhttp.sound import JSON_TYPE, Modern, Sound, compose_reply, encode_reply
+from tests.faults.overhttp.sound import CACHE, JSON_TYPE, Modern, Sound, compose_reply, encode_reply
 from tests.faults.overhttp.wire import JSON, HttpServer, Line, Request
 from tests.faults.overstdio.sound import ECHO, TROUBLE, text_result
 from tests.places import LIMIT
@@ -60,6 +60,29 @@ class Chatty(Events):
 
 class ChattyModern(Chatty, Modern):
     """The same in the newer era."""
+
+
+class Deep(Sound):
+    """Lists a tool whose schema has more levels than strict decoders take."""
+
+    async def on_list(self, request: Request, line: Line) -> None:
+        schema: JSON = {"type": "object"}
+        for _ in range(150):
+            schema = {"type": "object", "properties": {"in": schema}}
+        tools = [ECHO, {"name": "deep", "inputSchema": schema}, TROUBLE]
+        await self.reply(request, line, {"tools": tools, **CACHE})
+
+
+class DeepModern(Deep, Modern):
+    """The same in the newer era."""
+
+
+class DeepEvents(Deep):
+    """The same in an event."""
+
+    async def reply(self, request: Request, line: Line, result: JSON) -> None:
+        await line.begin_events()
+        await line.send_event(compose_reply(request, result))
 
 
 class Aimless(Modern):
@@ -186,6 +209,14 @@ async def test_signs_of_life_among_events_are_not_taken_for_the_answer(
 ) -> None:
     async with discover(behaviour()) as ensemble:
         assert (await ensemble.access_invoker("trouble")()).text == "fine, é"
+
+
+@pytest.mark.parametrize("behaviour", [Deep, DeepModern, DeepEvents])
+async def test_a_schema_that_is_nested_too_deeply_costs_one_tool(behaviour: type[Sound]) -> None:
+    async with discover(behaviour()) as ensemble:
+        assert list(ensemble.invokers) == ["echo", "trouble"]
+        assert (await ensemble.access_invoker("echo")({"text": "fine"})).text == "fine"
+        assert "levels" in ensemble.disabled["deep"]
 
 
 async def test_a_redirection_that_leads_nowhere_is_told_by_its_status() -> None:

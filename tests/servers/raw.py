@@ -74,6 +74,16 @@ class BrokenSchema(Scenario):
         return {"tools": [GOOD, *spoiled, ALSO_GOOD]}
 
 
+class DeepSchema(Scenario):
+    """One tool among good ones has a schema of more levels than strict decoders take."""
+
+    def list_tools(self, cursor: str | None) -> JSON:
+        schema = EMPTY_OBJECT
+        for _ in range(150):
+            schema = {"type": "object", "properties": {"in": schema}}
+        return {"tools": [GOOD, tool("deep", schema), ALSO_GOOD]}
+
+
 class MalformedTools(Scenario):
     """Things that are not tools at all stand among good ones."""
 
@@ -394,6 +404,7 @@ SCENARIOS: dict[str, Callable[[], Scenario]] = {
     "sound": Scenario,
     "empty-schema": EmptySchema,
     "broken-schema": BrokenSchema,
+    "deep-schema": DeepSchema,
     "malformed-tools": MalformedTools,
     "duplicate-names": DuplicateNames,
     "stuck-cursor": StuckCursor,

@@ -13,6 +13,11 @@ from .narrowing import as_list
 DEPTH_MAX = 200
 """Levels of nesting, as the strict decoder has it; deeper data ends other parts of the SDK."""
 
+_DEEP = "nested too deeply"
+_TOOLS = b'"inputSchema"'
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_BRACKETS_MAX = 20_000
+_ROUNDS_MIN = 8
 _PREFIX = 4 * 1024 * 1024
 _IDENTIFIER = re.compile(rb'"id"\s*:\s*(?:(\d{1,19})|"([^"\\]{1,100})")')
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
@@ -21,12 +26,28 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 def decode_leniently(data: bytes) -> Any:
     """The JSON in the data, with replacements for bytes and surrogates that are no characters.
 
-    Raises `ValueError` where it is no JSON, or nested too deeply.
+    Raises `ValueError` where it is no JSON, or nested too deeply. Of tools only the deep part is replaced,
+    which makes one schema unusable, and costs no other tool.
     """
     try:
-        return _mend(json.loads(data.decode("utf-8-sig", "replace")), 0)
+        return _mend(json.loads(data.decode("utf-8-sig", "replace")), 0, cuts=_TOOLS in data)
     except RecursionError:
         raise ValueError("It is nested too deeply") from None
+
+
+def has_deep_tools(data: bytes) -> bool:
+    """Whether tools are listed that are nested too deeply for strict decoders, as far as can be told quickly."""
+    if _TOOLS not in data:
+        return False
+    rest = data.translate(None, _NO_BRACKETS)
+    for count in range(
+        DEPTH_MAX - _ROUNDS_MIN
+    ):  # each round removes the innermost ones, of one or both kinds
+        before = len(rest)
+        rest = rest.replace(b"{}", b"").replace(b"[]", b"")
+        if len(rest) == before or (count >= _ROUNDS_MIN and before > _BRACKETS_MAX):
+            return False
+    return True
 
 
 def has_too_many_parts(data: bytes, limit: int) -> bool:
@@ -69,14 +90,16 @@ def has_odd_characters(data: bytes) -> bool:
     return False
 
 
-def _mend(value: Any, depth: int) -> Any:
+def _mend(value: Any, depth: int, *, cuts: bool) -> Any:
     if isinstance(value, str):
         return _LONE_SURROGATE.sub("\ufffd", value)
     if depth >= DEPTH_MAX:
+        if cuts:
+            return _DEEP
         raise ValueError("It is nested too deeply")
     if (parts := as_list(value)) is not None:
-        return [_mend(part, depth + 1) for part in parts]
+        return [_mend(part, depth + 1, cuts=cuts) for part in parts]
     if isinstance(value, dict):
         items = cast("dict[str, Any]", value).items()
-        return {_mend(key, depth): _mend(item, depth + 1) for key, item in items}
+        return {_mend(k, depth, cuts=cuts): _mend(v, depth + 1, cuts=cuts) for k, v in items}
     return value

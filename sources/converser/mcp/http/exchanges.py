@@ -14,7 +14,12 @@ import anyio.lowlevel
 import httpx2
 from pydantic_core import from_json, to_json
 
-from ..leniency import decode_leniently, has_odd_characters, has_too_many_parts
+from ..leniency import (
+    decode_leniently,
+    has_deep_tools,
+    has_odd_characters,
+    has_too_many_parts,
+)
 from ..narrowing import as_dictionary
 from ..oversize.events import shrink_events
 from ..oversize.parking import Parking
@@ -113,7 +118,7 @@ async def read_answer(
         body, is_plain = await _reduce(body, bounds), False
     if is_long := len(body) > _LONG:
         await anyio.lowlevel.checkpoint()
-    is_odd = has_odd_characters(body)
+    is_odd = has_odd_characters(body) or has_deep_tools(body)
     if is_long:
         await anyio.lowlevel.checkpoint()
     if is_odd:

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 import anyio.lowlevel
 from pydantic_core import from_json
 
-from ..leniency import has_too_many_parts
+from ..leniency import has_deep_tools, has_too_many_parts
 from .parking import Parking, blame_message, compose_event, find_answered, read_data
 from .running import Oversize, reduce_message, spill_message
 from .spills import Bounds, Gathering, Spill
@@ -27,7 +27,8 @@ async def shrink_events(
     try:
         async for raw in pieces:
             piece, mark = raw.removeprefix(mark), b""
-            if not gathering.size and piece.endswith(_ENDS) and len(piece) < large:
+            is_whole = not gathering.size and piece.endswith(_ENDS)
+            if is_whole and len(piece) < large and not has_deep_tools(piece):
                 yield piece  # the common case, at once
                 continue
             rest = piece
@@ -72,7 +73,8 @@ async def _shrink(event: bytes | Spill, parking: Parking) -> bytes:
             await anyio.lowlevel.checkpoint()
     if isinstance(event, Spill):
         event = compose_event(event.edges, await _reduce(event, parking.bounds))
-    return event if len(event) <= LARGE else parking.park(event)
+    is_plain = len(event) <= LARGE and not has_deep_tools(event)
+    return event if is_plain else parking.park(event)
 
 
 async def _reduce(spill: Spill, bounds: Bounds) -> bytes:
