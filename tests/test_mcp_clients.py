@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -735,6 +737,30 @@ def test_a_client_that_was_not_disconnected_hangs_no_loop_and_leaves_no_process(
     assert asyncio.run(asyncio.wait_for(visit(), LIMIT)) == "good was called"
 
 
+BOT = """
+import asyncio, converser, json, sys
+loop = asyncio.new_event_loop()
+async def main():
+    client = converser.StdioMCPClient(json.loads(sys.argv[1]))
+    print((await client.call_tool("good", {})).text, flush=True)
+    loop.stop()
+    await asyncio.sleep(600)
+task = loop.create_task(main())
+loop.run_forever()
+"""
+
+
+def test_a_loop_that_is_just_stopped_hangs_no_program_and_leaves_no_process(marked: Marked) -> None:
+    """As programs do that run for ever until somebody stops them; whatever their tasks are at."""
+    command = [sys.executable, "-c", BOT, json.dumps(marked.command)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=True)
+    assert ended.stdout == "good was called\n"
+    end = time.monotonic() + LIMIT
+    while marked.find_processes():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
 SLOW_TO_END = """
 import sys, time
 from tests.servers import raw
@@ -811,6 +837,29 @@ async def use():
 
 asyncio.run(asyncio.wait_for(use(), 30))
 """
+
+
+def test_servers_that_closed_loops_left_behind_end_when_the_next_one_starts(
+    marked: Marked,
+) -> None:
+    """As in programs that make a loop for each task, and close it without ending what runs there."""
+    kept = converser.StdioMCPClient(marked.command)
+
+    async def visit(client: converser.StdioMCPClient) -> None:
+        with anyio.fail_after(LIMIT):
+            assert (await client.call_tool("good", {})).text == "good was called"
+
+    for number in range(6):
+        loop = asyncio.new_event_loop()
+        loop.run_until_complete(
+            visit(converser.StdioMCPClient(marked.command) if number % 2 else kept)
+        )
+        loop.close()
+    asyncio.run(visit(kept))
+    end = time.monotonic() + LIMIT
+    while marked.find_processes():
+        assert time.monotonic() < end
+        time.sleep(0.02)
 
 
 def test_what_a_closed_loop_left_behind_hinders_no_other_loop() -> None:

@@ -5,12 +5,23 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Any, TypeVar
 
 import anyio
+import anyio.lowlevel
+import anyio.to_thread
+from typing_extensions import ParamSpec
 
+_Parts = ParamSpec("_Parts")
 _Given = TypeVar("_Given")
+_THREADS_MAX = 16
+_threads: list[ThreadPoolExecutor] = []
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_threads.clear)
 _running: set[asyncio.Task[None]] = set()
 
 
@@ -39,6 +50,32 @@ def spawn(work: Callable[[], Coroutine[Any, Any, None]], name: str) -> None:
     task = loop.create_task(work(), name=name)
     _running.add(task)  # the loop itself holds tasks weakly
     task.add_done_callback(_running.discard)
+
+
+async def run_aside(
+    work: Callable[_Parts, _Given], *parts: _Parts.args, **named: _Parts.kwargs
+) -> _Given:
+    """Runs work that would hold up the loop in a thread, and waits for it also when cancelled.
+
+    Not in one of anyio's: where a loop is just stopped, those keep the whole program from its end.
+    """
+    await anyio.lowlevel.checkpoint()
+    given: list[_Given] = []
+    context = copy_context()
+
+    def call() -> None:
+        given.append(context.run(work, *parts, **named))
+
+    with anyio.CancelScope(shield=True):
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            await anyio.to_thread.run_sync(call)
+        else:
+            if not _threads:
+                _threads.append(ThreadPoolExecutor(_THREADS_MAX, "converser"))
+            await loop.run_in_executor(_threads[0], call)
+    return given[0]
 
 
 def is_cancelled() -> bool:

@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 
 import anyio
 import mcp_types as wire
-from anyio.to_thread import run_sync
 from mcp.client.session import ClientSession
 from mcp.shared.exceptions import MCPError
 
@@ -21,6 +20,7 @@ from ..exceptions import MCPConnectionFailure, MCPExecutionFailure, MCPFailure
 from ..hygiene import clean_text
 from ..invokers import NO_CONTEXT, Context, InvocationResult, Tool, keep_known
 from ..outcomes import Outcome
+from ..tasks import run_aside
 from .attempts import Attempts
 from .caller import Caller
 from .calls import request_sign_of_life
@@ -244,7 +244,7 @@ class SessionClient(ABC):
                     raise attempts.judge(translated) from failure
                 attempts.follow(translated)
         if is_large(result):  # others get their turn meanwhile
-            return await run_sync(self._interpret, result, site)
+            return await run_aside(self._interpret, result, site)
         return self._interpret(result, site)
 
     def _interpret(self, result: dict[str, Any], site: Site) -> InvocationResult:

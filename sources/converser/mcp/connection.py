@@ -17,14 +17,13 @@ from functools import partial
 from typing import Any
 
 import anyio
-from anyio.to_thread import run_sync
 from mcp.client.session import ClientSession
 from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from ..exceptions import MCPConnectionFailure
-from ..tasks import find_loop, is_closed, is_of_loop, spawn
+from ..tasks import find_loop, is_closed, is_of_loop, run_aside, spawn
 from .calls import answers_question
 from .deadlines import Deadlines
 from .eras import EraMemory
@@ -333,7 +332,7 @@ class Connection:
         """The era to try first, as this object or an earlier process has found it out."""
         if self._era is None:
             memory = self._find_memory()
-            is_old = memory is not None and await run_sync(memory.recall)
+            is_old = memory is not None and await run_aside(memory.recall)
             self._era = "legacy" if is_old else "auto"
         return self._era
 
@@ -348,7 +347,7 @@ class Connection:
             limit = min(_QUESTION_TIME_MAX, (self._patience.connect_timeout - spent) / 2)
             if spent <= _COSTLY or await answers_question(session, limit):
                 return  # it does well when asked, and at most was slow to start
-        await run_sync(partial(memory.note, legacy=legacy))
+        await run_aside(partial(memory.note, legacy=legacy))
 
     def _turn(self, state: ConnectionState) -> None:
         assert is_legal(self._state, state), f"{self._state} cannot become {state}"

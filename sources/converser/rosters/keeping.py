@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import anyio
-from anyio.to_thread import run_sync
 
 from ..configuration import MCPServer
 from ..exceptions import ConfigurationFailure
 from ..hygiene import clean_text
 from ..invokers import Tool
 from ..locks import try_lock
+from ..tasks import run_aside
 from .catalogue import (
     Catalogue,
     CatalogueEntry,
@@ -51,7 +51,7 @@ class CatalogueKeeper:
     async def load(self) -> None:
         """Reads the file; a damaged one is a `ConfigurationFailure`."""
         if self.path is not None:
-            self._known = dict((await run_sync(read_catalogue, self.path)).servers)
+            self._known = dict((await run_aside(read_catalogue, self.path)).servers)
 
     def recall(self, server: MCPServer) -> tuple[Tool, ...] | None:
         """The tools of a server as they were last seen, if it is still the same server."""
@@ -95,7 +95,7 @@ class CatalogueKeeper:
 async def _try_to_merge(path: Path, entries: dict[str, CatalogueEntry]) -> str:
     """Why entries could not be put into the file; nothing where they are."""
     try:
-        await run_sync(_merge, path, entries)
+        await run_aside(_merge, path, entries)
     except ConfigurationFailure as failure:
         return str(failure)
     except (OSError, RecursionError) as failure:

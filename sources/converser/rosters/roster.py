@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import anyio
 import frigid
-from anyio.to_thread import run_sync
 from typing_extensions import Self
 
 from ..configuration import MCPServer
@@ -18,6 +17,7 @@ from ..configuration.mistakes import nearest
 from ..ensembles import Ensemble
 from ..events import Observer
 from ..exceptions import ConfigurationFailure
+from ..tasks import run_aside
 from .chores import repeat
 from .keeping import CatalogueKeeper
 from .members import Member
@@ -198,7 +198,7 @@ class Roster:
                 "This roster was not made from a file, so there is none to read again.",
                 remedy="Use `open_roster` with a path, or `revise` with servers.",
             )
-        configuration = await run_sync(self._files.load)
+        configuration = await run_aside(self._files.load)
         servers = dict(configuration.servers)
         for name, member in self._members.items():
             if name in self._guests:

@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import anyio
-from anyio.to_thread import run_sync
 
 from ..configuration import Configuration, find_sources, load_configuration
 from ..exceptions import ConverserFailure
+from ..tasks import run_aside
 
 _SETTLING = 0.3
 Fingerprint = tuple[tuple[str, str], ...]
@@ -53,13 +53,13 @@ class ConfigurationFiles:
     async def watch(self, period: float, reload: Callable[[], Awaitable[object]]) -> None:
         """Has the configuration loaded again whenever a file has changed; never ends by itself."""
         if not self._seen:
-            self._seen = await run_sync(self._take_fingerprint)
+            self._seen = await run_aside(self._take_fingerprint)
         while True:
             await anyio.sleep(period)
-            if (found := await run_sync(self._take_fingerprint)) == self._seen:
+            if (found := await run_aside(self._take_fingerprint)) == self._seen:
                 continue
             await anyio.sleep(min(period, _SETTLING))
-            if await run_sync(self._take_fingerprint) != found:
+            if await run_aside(self._take_fingerprint) != found:
                 continue  # somebody is still writing: half a file would end half of the servers
             try:
                 await reload()

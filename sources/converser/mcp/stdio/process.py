@@ -52,6 +52,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
         self._transport: asyncio.SubprocessTransport | None = None
         self._stdin: asyncio.WriteTransport | None = None
         self._lifeline: int | None = None
+        self._loop = asyncio.get_running_loop()
 
     @property
     def exit_code(self) -> int | None:
@@ -68,11 +69,14 @@ class ServerProcess(asyncio.SubprocessProtocol):
     ) -> None:
         """Starts the server below a keeper, which ends its whole tree should we die."""
         program = find_program(command[0], environment, cwd)
+        for other in tuple(_started):
+            other.leave_if_forgotten()
         reading, self._lifeline = os.pipe()
+        _started.add(self)
         keeper = (sys.executable, "-I", "-S", str(_KEEPER), str(reading))
         try:
             with anyio.CancelScope(shield=True):  # asyncio would kill the keeper, not the server
-                await asyncio.get_running_loop().subprocess_exec(
+                await self._loop.subprocess_exec(
                     lambda: self,
                     *(*keeper, program, *command[1:]),
                     stdin=asyncio.subprocess.PIPE,
@@ -92,6 +96,16 @@ class ServerProcess(asyncio.SubprocessProtocol):
             return False
         self._stdin.write(line)
         return not self._stdin.is_closing()
+
+    def leave_if_forgotten(self) -> None:
+        """Has its keeper end a server that nobody can speak to any more: its event loop was closed around it."""
+        if not self._loop.is_closed():
+            return
+        self._close_lifeline()
+        for number in range(3):
+            stream = self._transport and self._transport.get_pipe_transport(number)
+            if stream and (pipe := stream.get_extra_info("pipe")):
+                pipe.close()
 
     async def end(self) -> None:
         """Brings the process to its end: politely, then by a signal to its tree; bounded in time."""
@@ -117,6 +131,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
                 self._transport.send_signal(number)
 
     def _close_lifeline(self) -> None:
+        _started.discard(self)
         if self._lifeline is not None:
             os.close(self._lifeline)
             self._lifeline = None
@@ -169,6 +184,10 @@ class ServerProcess(asyncio.SubprocessProtocol):
             self._over = True
             self._framer.discard()
             self._on_end()
+
+
+_started: set[ServerProcess] = set()
+"""Those whose keepers still wait for our end."""
 
 
 class _Shortcut(asyncio.Protocol):
