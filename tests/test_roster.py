@@ -808,6 +808,21 @@ async def test_a_file_that_is_still_being_written_ends_no_server(
             assert ears.states("a") == ["pending", "connected"]
 
 
+async def test_a_server_that_hangs_keeps_no_later_change_of_its_file_waiting(
+    tmp_path: Path,
+) -> None:
+    path, ears = tmp_path / "converser.toml", Ears()
+    write_configuration(path, a="sound")
+    with anyio.fail_after(LIMIT / 2):  # the hanging one is given twice that
+        async with converser.open_roster(path, watch=0.05, observer=ears, lock=None) as roster:
+            write_configuration(path, a="sound", mute="deaf")
+            await ears.wait_until(lambda: "pending" in ears.states("mute"))
+            write_configuration(path, a="sound", b="sound")
+            await ears.wait_until(lambda: "connected" in ears.states("b"))
+            assert names_of(roster) == ["a", "b"]
+    assert ears.states("a") == ["pending", "connected", "disconnected"]
+
+
 # The catalogue.
 
 

@@ -16,6 +16,7 @@ import converser
 from converser.rosters import operations
 from tests.places import LIMIT
 from tests.rosters import Ears, Gate, GatedServer, Server, make_server
+from tests.servers import processes
 from tests.servers.awkward import create_awkward_server
 
 pytestmark = pytest.mark.anyio
@@ -89,3 +90,52 @@ async def test_who_hangs_when_tried_again_keeps_no_other_from_being_checked() ->
                 await signs.acquire()
             for _ in range(10):
                 await signs.acquire()
+
+
+async def test_who_hangs_when_added_keeps_nobody_else_from_coming_and_going() -> None:
+    ears, hanging = Ears(), Server.stdio("hanging", processes.raw_command("deaf"))
+    roster = converser.Roster([make_server("old")], observer=ears)
+    with anyio.fail_after(LIMIT / 2):  # the hanging one is given twice that
+        async with roster, anyio.create_task_group() as group:
+            group.start_soon(roster.add, hanging)
+            await ears.wait_until(lambda: "pending" in ears.states("hanging"))
+            await roster.add(make_server("new"))
+            await roster.remove("old")
+            revision = await roster.revise([hanging, make_server("other")])
+            assert (revision.kept, revision.added) == (("hanging",), ("other",))
+            await roster.remove("hanging")
+            assert list(roster.survey()) == ["other"]
+
+
+async def test_a_required_server_that_is_taken_out_while_it_is_added_is_told_and_gone() -> None:
+    ears, hanging = Ears(), Server.stdio("a", processes.raw_command("deaf"), required=True)
+
+    async def add() -> None:
+        with pytest.raises(converser.MCPConnectionFailure, match="'a'"):
+            await roster.add(hanging)
+
+    with anyio.fail_after(LIMIT / 2):
+        async with converser.Roster([], observer=ears) as roster:
+            async with anyio.create_task_group() as group:
+                group.start_soon(add)
+                await ears.wait_until(lambda: "pending" in ears.states("a"))
+                await roster.revise([make_server("a")])
+            assert roster.survey()["a"].tools
+
+
+async def test_a_revision_tells_no_failure_of_a_server_that_another_one_took_out() -> None:
+    ears, hanging = Ears(), Server.stdio("a", processes.raw_command("deaf"))
+    revisions: list[converser.Revision] = []
+
+    async def revise() -> None:
+        revisions.append(await roster.revise([hanging, make_server("b")]))
+
+    with anyio.fail_after(LIMIT / 2):
+        async with (
+            converser.Roster([], observer=ears) as roster,
+            anyio.create_task_group() as group,
+        ):
+            group.start_soon(revise)
+            await ears.wait_until(lambda: "pending" in ears.states("a"))
+            await roster.revise([make_server("b")])
+    assert (revisions[0].added, revisions[0].errors) == (("a", "b"), {})

@@ -144,16 +144,17 @@ class Roster:
             check_servers([*(m.server for m in self._members.values()), server])
             member = self._members[server.name] = self._enlist(server)
             self._guests.add(server.name)
-            try:
-                self._operations.introduce([member])
-                await self._operations.begin([member])
-                self._check_running()
-                if member.failure is not None and server.required:
-                    raise member.failure
-            except BaseException:
-                with anyio.CancelScope(shield=True):
+            self._operations.introduce([member])
+        try:  # out of the order: one that hangs keeps no other from coming and going
+            await self._operations.begin([member])
+            self._check_running()
+            if member.failure is not None and server.required:
+                raise member.failure
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                async with self._order:
                     await self._discard(member)
-                raise
+            raise
         return member.survey()
 
     async def remove(self, name: str) -> None:
@@ -162,6 +163,8 @@ class Roster:
             await self._discard(self._find(name))
 
     async def _discard(self, member: Member) -> None:
+        if self._members.get(member.name) is not member:
+            return  # somebody else has taken it out meanwhile
         del self._members[member.name]
         self._guests.discard(member.name)
         await self._operations.dismiss([member])
@@ -175,21 +178,26 @@ class Roster:
             self._check_running()
             plan = Plan(self._members, check_servers(servers))
             errors = self._operations.adapt(plan)
-            fresh = {s.name: self._enlist(s) for s in (*plan.added, *plan.replaced)}
-            for server in plan.replaced:
-                fresh[server.name].follow(self._members[server.name])
-            gone = [m for n, m in self._members.items() if n in fresh or n in plan.removed]
-            self._members = {n: fresh.get(n) or self._members[n] for n in plan.order}
-            self._guests &= self._members.keys()
-            try:
-                await self._operations.dismiss(gone)
-            finally:
-                self._operations.introduce(fresh.values())
-            changed = {*fresh.values(), *(member for member, _ in plan.adaptable)}
-            members = [m for m in self._members.values() if m in changed or m.is_left_out]
-            await self._operations.begin(members)
-            errors.update((m.name, m.failure) for m in members if m.failure is not None)
+            members = await self._exchange(plan)
+        await self._operations.begin(members)
+        present = [m for m in members if self._members.get(m.name) is m]
+        errors.update((m.name, m.failure) for m in present if m.failure is not None)
         return plan.report(errors)
+
+    async def _exchange(self, plan: Plan) -> list[Member]:
+        """Takes members in and out; gives those that are to be connected, if they want that."""
+        fresh = {s.name: self._enlist(s) for s in (*plan.added, *plan.replaced)}
+        for server in plan.replaced:
+            fresh[server.name].follow(self._members[server.name])
+        gone = [m for n, m in self._members.items() if n in fresh or n in plan.removed]
+        self._members = {n: fresh.get(n) or self._members[n] for n in plan.order}
+        self._guests &= self._members.keys()
+        try:
+            await self._operations.dismiss(gone)
+        finally:
+            self._operations.introduce(fresh.values())
+        changed = {*fresh.values(), *(member for member, _ in plan.adaptable)}
+        return [m for m in self._members.values() if m in changed or m.is_left_out]
 
     async def reload(self) -> Revision:
         """Reads the configuration files again and revises; servers that were added by hand stay."""

@@ -54,17 +54,30 @@ class ConfigurationFiles:
         """Has the configuration loaded again whenever a file has changed; never ends by itself."""
         if not self._seen:
             self._seen = await run_aside(self._take_fingerprint)
+        await self._wait_for_change(period)
+        while True:
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._follow, reload)
+                await self._wait_for_change(period)
+                # A server that hangs keeps no change waiting: the next revision does what is left.
+                group.cancel_scope.cancel()
+
+    async def _wait_for_change(self, period: float) -> None:
         while True:
             await anyio.sleep(period)
             if (found := await run_aside(self._take_fingerprint)) == self._seen:
                 continue
             await anyio.sleep(min(period, _SETTLING))
-            if await run_aside(self._take_fingerprint) != found:
-                continue  # somebody is still writing: half a file would end half of the servers
-            try:
-                await reload()
-            except ConverserFailure as failure:
-                self.complaint = str(failure)
+            if await run_aside(self._take_fingerprint) == found:
+                self._seen = found
+                return
+            # Else somebody is still writing: half a file would end half of the servers.
+
+    async def _follow(self, reload: Callable[[], Awaitable[object]]) -> None:
+        try:
+            await reload()
+        except ConverserFailure as failure:
+            self.complaint = str(failure)
 
     def _take_fingerprint(self) -> Fingerprint:
         """What changes when a file does, comes or goes; by contents, since clocks are coarse."""
