@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncGenerator
 from contextlib import ExitStack, asynccontextmanager, suppress
 from typing import Any
@@ -16,6 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from mcp.shared.memory import create_client_server_memory_streams
 
 import converser
+from converser.mcp import eras
 from converser.mcp.base import SessionClient
 from converser.mcp.connection import Patience
 from converser.mcp.sessions import Way
@@ -327,6 +329,22 @@ async def test_an_attempt_whose_time_is_up_has_failed_though_its_process_is_stil
         with pytest.raises(converser.MCPTimeoutFailure):
             await client.connect()
         state = client.state
+        await client.disconnect()
+    assert state is State.FAILED
+
+
+async def test_an_attempt_whose_time_is_up_has_failed_though_it_was_slow_to_begin(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where many start at once, the owner's own time begins later than that of who waits."""
+    may_begin = threading.Event()
+    monkeypatch.setattr(eras.EraMemory, "recall", lambda _: not may_begin.wait(DEADLINE))
+    client = converser.StdioMCPClient(["sleep", "60"], connect_timeout=0.1)
+    with anyio.fail_after(DEADLINE):
+        with pytest.raises(converser.MCPTimeoutFailure):
+            await client.connect()
+        state = client.state
+        may_begin.set()
         await client.disconnect()
     assert state is State.FAILED
 

@@ -121,7 +121,7 @@ class Connection:
         with life.deadlines.within(seconds if limit is None else min(limit, seconds)):
             await life.settled.wait()
         if not life.settled.is_set():
-            self._give_up(life)
+            self._give_up(life, is_over=limit is None or limit >= seconds)
             raise TimeoutError
         if self._session is not None:
             return self._session
@@ -263,9 +263,13 @@ class Connection:
         elif self._life is None and self._state is ConnectionState.RECONNECTING:
             self._turn(ConnectionState.DISCONNECTED)
 
-    def _give_up(self, life: _Life) -> None:
-        """Tells that an attempt has failed whose time is up, also while its owner still ends what it began."""
-        if life.scope.cancel_called and not life.stop.is_set() and not life.connected:
+    def _give_up(self, life: _Life, *, is_over: bool) -> None:
+        """Tells that an attempt has failed whose time is up, also while its owner still ends what it began.
+
+        Its time is up for those who have waited for all of it, though the owner began later.
+        """
+        is_over = is_over or life.scope.cancel_called
+        if is_over and not life.stop.is_set() and not life.connected:
             life.failure = life.failure or TimeoutError()
             self._bury(life)
 
