@@ -3,15 +3,19 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import sys
 import traceback
 from pathlib import Path
 from typing import Any
 
 import anyio
+import httpx2
 import pytest
 
 import converser
+from converser.mcp import transports
 from converser.testing import ScriptedModel
 from tests.servers import processes
 from tests.servers.gated import serve_gated
@@ -99,3 +103,53 @@ async def test_a_user_and_a_password_in_a_url_are_sent_as_such() -> None:
         client = converser.HttpMCPClient(gate.url.replace("://", "://u:p%2520w@"))
         async with await converser.discover_mcp_tools(client, "gated") as ensemble:
             assert (await ensemble.access_invoker("quick")()).text == "quick is done"
+
+
+QUOTING = """
+import json, os, sys
+words = " ".join([*sys.argv[1:], os.environ.get("TOKEN", "")])
+print("I was given", words, file=sys.stderr, flush=True)
+for line in sys.stdin:
+    if (number := json.loads(line).get("id")) is not None:
+        error = {"code": -32603, "message": "Nobody knows " + words}
+        print(json.dumps({"jsonrpc": "2.0", "id": number, "error": error}), flush=True)
+"""
+
+
+def _quote_headers(request: httpx2.Request) -> httpx2.Response:
+    """Answers with an error of the protocol, as a server does that tells which key it refuses."""
+    words = f"Nobody knows {dict(request.headers)} {request.url}"
+    error = {"code": -32603, "message": words}
+    number = json.loads(request.content)["id"]
+    return httpx2.Response(200, json={"jsonrpc": "2.0", "id": number, "error": error})
+
+
+async def test_no_secret_that_a_server_quotes_is_in_what_is_told_of_it(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("CANARY_TOKEN", f"{CANARY}-variable")
+    monkeypatch.setattr(
+        transports, "create_lean_transport", lambda _: httpx2.MockTransport(_quote_headers)
+    )
+    environment = {"TOKEN": f"{CANARY}-environment"}
+    program = [sys.executable, "-c", QUOTING, "--key=${env:CANARY_TOKEN}"]
+    headers = {"Authorization": f"Bearer {CANARY}-header", "X-Key": "env:CANARY_TOKEN"}
+    url = "http://127.0.0.1:9/${env:CANARY_TOKEN}/mcp?key=" + CANARY + "-query"
+    servers = [
+        converser.MCPServer.stdio("process", program, environment=environment),
+        converser.MCPServer.stdio("gone", ["/nowhere/${env:CANARY_TOKEN}"]),
+        converser.MCPServer.http("web", url, headers=headers),
+    ]
+    told: list[str] = []
+    caplog.set_level(logging.INFO)
+    with anyio.fail_after(60):
+        async with converser.Roster(servers, observer=lambda e: told.append(repr(e))) as roster:
+            errors = {name: each.error for name, each in roster.survey().items()}
+    for error in errors.values():
+        assert isinstance(error, converser.MCPFailure)
+        told += [repr(error), *traceback.format_exception(error), *error.stderr]
+    assert "Nobody knows --key=[hidden] [hidden]" in str(errors["process"])
+    assert "'x-key': '[hidden]'" in str(errors["web"])
+    assert "no such program: '/nowhere/[hidden]'" in str(errors["gone"])
+    told.append(caplog.text)
+    assert [line for words in told for line in words.splitlines() if CANARY in line] == []

@@ -76,6 +76,18 @@ def resolve_command(
     return tuple(_resolve_all(server, texts, environ, inspect=inspect, parts_only=True))
 
 
+def resolve_parts(
+    server: MCPServer, *, environ: Mapping[str, str] | None = None
+) -> tuple[str, ...]:
+    """What the references within longer texts stand for, to be kept out of what is shown."""
+    environ = os.environ if environ is None else environ
+    texts = (*server.command, *server.environment.values(), *server.headers.values())
+    found = [m for text in (*texts, server.url or "") for m in REFERENCE.finditer(text)]
+    return tuple(
+        _look_up(m[1], m[2], _find_folder(server), environ) for m in found if m[1] != "literal"
+    )
+
+
 def resolve_url(server: MCPServer, *, environ: Mapping[str, str] | None = None) -> str:
     """The URL of the server; secrets and all, so not for display."""
     return _resolve_all(server, {("url",): server.url or ""}, environ, inspect=find_url_fault)[0]

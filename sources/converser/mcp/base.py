@@ -43,6 +43,7 @@ from .handlers import Elicitation, ElicitationAnswer, ElicitationHandler, adapt_
 from .http.guard import StreamWatch
 from .results import interpret_result, is_large
 from .salvage import Salvager
+from .secrecy import NO_SECRETS
 from .sessions import SessionSetup, Way, open_session
 from .states import ConnectionState
 from .stderr import StderrRing
@@ -67,6 +68,8 @@ class SessionClient(ABC):
         self.transport = transport
         self.caller = Caller(transport, asks_people=elicit is not None)
         self.ring: StderrRing | None = None
+        self.secrets = NO_SECRETS
+        """What a transport was given that nobody is to be shown."""
         self.stream_watch = StreamWatch()
         """What a transport is to tell of the stream of the session that it opens now."""
         self._elicit = elicit
@@ -381,6 +384,7 @@ class SessionClient(ABC):
                 tool=tool,
                 timeout=timeout,
                 ring=self.ring,
+                secrets=self.secrets,
             )
         return site
 

@@ -16,6 +16,7 @@ from .eras import EraMemory
 from .handlers import ElicitationHandler
 from .http.logins import GuardedLogin
 from .oversize.spills import RESULT_LIMIT, Bounds
+from .secrecy import Secrets
 from .sessions import Way
 from .states import ConnectionState
 from .stderr import StderrRing
@@ -85,7 +86,8 @@ class StdioMCPClient(SessionClient):
 
     def open_transport(self) -> Way:
         """What to start, and how."""
-        ring = self.ring = StderrRing()
+        self.secrets = Secrets(self._environment.values())
+        ring = self.ring = StderrRing(self.secrets)
         return Launch(
             command=self._command,
             environment=self._environment,
@@ -128,6 +130,7 @@ class HttpMCPClient(SessionClient):
 
     def open_transport(self) -> Way:
         """Opens the HTTP client."""
+        self.secrets = Secrets(headers=self._headers, url=self._url)
         return open_http(
             self._url, self._headers, self._guard_login(), self._bounds, self.stream_watch
         )
@@ -143,6 +146,7 @@ class SseMCPClient(HttpMCPClient):
 
     def open_transport(self) -> Way:
         """Opens the stream of events."""
+        self.secrets = Secrets(headers=self._headers, url=self._url)
         return open_sse(self._url, self._headers, self._guard_login(), self._bounds)
 
 

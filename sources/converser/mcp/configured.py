@@ -14,6 +14,7 @@ from ..configuration import (
     resolve_cwd,
     resolve_environment,
     resolve_headers,
+    resolve_parts,
     resolve_server,
     resolve_url,
 )
@@ -24,6 +25,7 @@ from .connection import Patience
 from .eras import EraMemory
 from .handlers import ElicitationHandler
 from .oversize.spills import Bounds
+from .secrecy import Secrets
 from .sessions import Way
 from .settings import configure_ensemble
 from .stderr import StderrRing
@@ -55,10 +57,12 @@ class ConfiguredMCPClient(SessionClient):
         if server.transport == "in-process":
             return _take_server(server.name, resolve_server(server))
         if server.transport == "stdio":
-            ring = self.ring = StderrRing()
+            command, environment = resolve_command(server), resolve_environment(server)
+            self.secrets = Secrets([*environment.values(), *resolve_parts(server)])
+            ring = self.ring = StderrRing(self.secrets)
             return Launch(
-                command=resolve_command(server),
-                environment=resolve_environment(server),
+                command=command,
+                environment=environment,
                 cwd=resolve_cwd(server),
                 ring=ring,
                 bounds=Bounds(server.result_limit),
@@ -68,6 +72,7 @@ class ConfiguredMCPClient(SessionClient):
             resolve_headers(server),
             Bounds(server.result_limit),
         )
+        self.secrets = Secrets(resolve_parts(server), headers=headers, url=url)
         if server.transport == "sse":
             return open_sse(url, headers, bounds=bounds)
         return open_http(url, headers, bounds=bounds, watch=self.stream_watch)

@@ -21,6 +21,7 @@ from ..exceptions import (
 )
 from ..hygiene import clean_text
 from ..outcomes import Outcome
+from .secrecy import NO_SECRETS, Secrets
 from .stderr import StderrRing
 
 MESSAGE_LIMIT = 2_000
@@ -61,6 +62,8 @@ class Site:
     timeout: float | None = None
     ring: StderrRing | None = None
     """The server's last words, where it has a process."""
+    secrets: Secrets = NO_SECRETS
+    """What its words may hold, and no message."""
 
     @property
     def epilogue(self) -> str:
@@ -214,6 +217,7 @@ def _translate_rpc_error(failure: MCPError, site: Site) -> MCPFailure:
 
 def _report_refusal(failure: MCPError, fault: Mapping[str, Any], site: Site) -> MCPFailure:
     """An error that the server itself answered with, and what its response tells besides."""
+    site.secrets.purge(failure)
     words = clean_text(failure.message, limit=MESSAGE_LIMIT)
     wait = _describe_wait(fault)
     facts: dict[str, Any] = {

@@ -6,24 +6,24 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import Iterable
 from typing import TextIO
 
 from ..hygiene import clean_text
+from .secrecy import NO_SECRETS, Secrets
 
 LINES_MAX = 40
 _LINE_LENGTH_MAX = 2_000
 _QUOTE_LENGTH_MAX = 400
-_SECRET_LENGTH_MIN = 6
 
 
 class StderrRing:
     """The last lines of a server's stderr, bounded in number and length; the rest is dropped."""
 
-    def __init__(self) -> None:
+    def __init__(self, secrets: Secrets = NO_SECRETS) -> None:
+        self.secrets = secrets
+        """What a dying server may quote, and nobody is shown."""
         self._lines: deque[str] = deque(maxlen=LINES_MAX)
         self._rest = b""
-        self._secrets: tuple[str, ...] = ()
         self._lock = threading.Lock()
         self.exit_code: int | None = None
         """How the process ended, where that is known."""
@@ -33,18 +33,8 @@ class StderrRing:
         """The last lines, made harmless to look at."""
         with self._lock:
             lines = (*self._lines, self._rest.decode("utf-8", "replace"))
-        return tuple(clean_text(self._censor(line.rstrip("\r"))) for line in lines if line.strip())
-
-    def hide(self, secrets: Iterable[str]) -> None:
-        """Never shows these values, which a dying server likes to quote; short ones hide nothing."""
-        values = {line for secret in secrets for line in secret.splitlines()}
-        long_enough = (value for value in values if len(value) >= _SECRET_LENGTH_MIN)
-        self._secrets = tuple(sorted(long_enough, key=len, reverse=True))
-
-    def _censor(self, line: str) -> str:
-        for secret in self._secrets:
-            line = line.replace(secret, "[hidden]")
-        return line
+        shown = (self.secrets.hide_in(line.rstrip("\r")) for line in lines if line.strip())
+        return tuple(clean_text(line) for line in shown)
 
     def feed(self, chunk: bytes) -> None:
         """Takes what the server wrote."""

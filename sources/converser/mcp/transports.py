@@ -44,9 +44,6 @@ class Launch:
     ring: StderrRing
     bounds: Bounds = USUAL_BOUNDS
 
-    def __post_init__(self) -> None:
-        self.ring.hide(self.environment.values())
-
 
 @asynccontextmanager
 async def open_sdk_stdio(launch: Launch) -> AsyncGenerator[Streams, None]:

@@ -17,6 +17,7 @@ from typing import Any, cast
 import anyio
 
 from ..oversize.spills import Bounds, Spill
+from ..secrecy import Secrets
 from ..stderr import StderrRing
 from .framing import Framer
 
@@ -68,7 +69,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
         self, command: Sequence[str], environment: Mapping[str, str], cwd: str | Path | None
     ) -> None:
         """Starts the server below a keeper, which ends its whole tree should we die."""
-        program = find_program(command[0], environment, cwd)
+        program = find_program(command[0], environment, cwd, self._ring.secrets)
         for other in tuple(_started):
             other.leave_if_forgotten()
         reading, self._lifeline = os.pipe()
@@ -210,7 +211,9 @@ class _Shortcut(asyncio.Protocol):
         self._usual.connection_lost(exc)
 
 
-def find_program(name: str, environment: Mapping[str, str], cwd: str | Path | None) -> str:
+def find_program(
+    name: str, environment: Mapping[str, str], cwd: str | Path | None, secrets: Secrets
+) -> str:
     """The path of a program as the server's own PATH has it; says at once where there is none."""
     if cwd is not None and not Path(cwd).is_dir():
         raise FileNotFoundError(2, "There is no such folder", str(cwd))
@@ -222,5 +225,5 @@ def find_program(name: str, environment: Mapping[str, str], cwd: str | Path | No
     if found is not None:
         return found
     if Path(path).exists():
-        raise PermissionError(13, "It is not executable", name)
-    raise FileNotFoundError(2, "There is no such program", name)
+        raise PermissionError(13, "It is not executable", secrets.hide_in(name))
+    raise FileNotFoundError(2, "There is no such program", secrets.hide_in(name))
