@@ -98,6 +98,8 @@ def find_breaches(tally: Tally) -> Iterator[str]:
         yield f"server {name} has not come back: {words}"
     yield from (f"left behind: {leak}" for leak in tally.leaks)
     yield from (f"nobody took: {complaint}" for complaint in tally.complaints)
+    if not tally.kills and len(tally.records) > 10 * CALLS_PER_KILL:
+        yield "no server was killed, so that this shows nothing"
     if tally.late > 0.5:
         yield f"a caller was free {tally.late:.1f} s after its deadline"
     if len(tally.memory) > 20:
@@ -289,6 +291,8 @@ def main() -> int:
     parser.add_argument("--servers", type=int, default=4, help="every other one over HTTP")
     parser.add_argument("--seed", type=int, default=None)
     options = parser.parse_args()
+    if options.servers < 1 or options.calls < 1:
+        parser.error("it takes a server and a call at least")
     random.seed(options.seed)
     logging.disable(logging.CRITICAL)
     begun = time.monotonic()

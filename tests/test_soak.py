@@ -67,6 +67,17 @@ def test_a_call_that_went_wrong_is_noticed(fields: dict[str, object], words: str
     assert words in breach
 
 
+def test_a_storm_in_which_nobody_was_killed_is_noticed() -> None:
+    calm = Tally(executed=Counter(str(number) for number in range(2_000)))
+    calm.records = [
+        Record("act", str(n), outcome="success", text=f"done {n}") for n in range(2_000)
+    ]
+    (breach,) = find_breaches(calm)
+    assert "no server was killed" in breach
+    calm.kills = 1
+    assert list(find_breaches(calm)) == []
+
+
 def test_what_a_kill_may_have_cost_is_no_breach() -> None:
     tally = tally_one(outcome="outcome-unknown", is_in_storm=True)
     assert list(find_breaches(tally)) == []
