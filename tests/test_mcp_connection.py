@@ -343,10 +343,11 @@ async def test_an_attempt_whose_time_is_up_has_failed_though_it_was_slow_to_begi
     with anyio.fail_after(DEADLINE):
         with pytest.raises(converser.MCPTimeoutFailure):
             await client.connect()
-        state = client.state
+        state, failure = client.state, client.failure
         may_begin.set()
         await client.disconnect()
     assert state is State.FAILED
+    assert "did not answer within 0.1 s" in str(failure)
 
 
 async def test_who_waits_for_what_was_ended_hears_so_though_the_time_of_others_runs_out() -> None:

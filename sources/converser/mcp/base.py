@@ -132,7 +132,8 @@ class SessionClient(ABC):
     def failure(self) -> MCPFailure | None:
         """Why there is no connection, where an attempt failed or the last one was lost."""
         failure = self._connection.failure
-        return translate_failure(failure, self._site("connect")) if failure else None
+        site = self._site("connect", timeout=self._patience.connect_timeout)
+        return translate_failure(failure, site) if failure else None
 
     @property
     def reconnects(self) -> int:
