@@ -734,6 +734,18 @@ async def test_without_a_path_the_files_of_the_project_hold(
     assert (tmp_path / "converser.lock").exists()
 
 
+async def test_a_file_that_is_made_when_there_was_none_is_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    ears = Ears()
+    with anyio.fail_after(LIMIT):
+        async with converser.open_roster(watch=0.05, observer=ears):
+            write_configuration(tmp_path / "converser.toml", a="sound")  # before the first look
+            await ears.wait_until(lambda: "connected" in ears.states("a"))
+
+
 async def test_a_watched_file_is_followed_and_its_mistakes_are_remarked(tmp_path: Path) -> None:
     path, ears = tmp_path / "converser.toml", Ears()
     write_configuration(path, a="sound")

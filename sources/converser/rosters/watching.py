@@ -25,7 +25,7 @@ class ConfigurationFiles:
         """Why the last change of a file came to nothing."""
         self._path = None if path is None else path.expanduser().absolute()
         self._start = (start or Path.cwd()).absolute()
-        self._seen: Fingerprint = ()
+        self._seen: Fingerprint | None = None
 
     @classmethod
     def behind(cls, configuration: Configuration) -> ConfigurationFiles | None:
@@ -52,7 +52,7 @@ class ConfigurationFiles:
 
     async def watch(self, period: float, reload: Callable[[], Awaitable[object]]) -> None:
         """Has the configuration loaded again whenever a file has changed; never ends by itself."""
-        if not self._seen:
+        if self._seen is None:
             self._seen = await run_aside(self._take_fingerprint)
         await self._wait_for_change(period)
         while True:
