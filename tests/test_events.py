@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import threading
 import time
@@ -173,6 +174,49 @@ async def test_an_async_observer_that_raises_or_never_returns_harms_nothing(capl
         reply = await converse(ScriptedModel(["Hi."]), events=Observer())
     assert reply.text == "Hi."
     assert "observer's own mistake" in caplog.text
+    assert "it loses the last ones" in caplog.text
+
+
+async def test_an_async_observer_hears_how_calls_end_that_are_cancelled(caplog):
+    seen, begun = [], anyio.Event()
+
+    async def listen(event):
+        await anyio.lowlevel.checkpoint()
+        seen.append(event)
+
+    async def begin(_):
+        begun.set()
+        return await hang({})
+
+    model = ScriptedModel([[("begin", {}), ("hang", {})], "Never said."])
+    ensemble = make_ensemble(begin=begin, hang=hang)
+    with anyio.fail_after(10), caplog.at_level(logging.WARNING, "converser"):
+        async with anyio.create_task_group() as tasks:
+            talk = functools.partial(converse, model, ensembles=[ensemble], events=listen)
+            tasks.start_soon(talk)
+            await begun.wait()
+            tasks.cancel_scope.cancel()
+    outcomes = [event.result.outcome for event in seen if isinstance(event, InvocationCompleted)]
+    assert outcomes == [Outcome.CANCELLED] * 2
+    assert not caplog.records
+
+
+async def test_cancellation_waits_for_no_observer_that_never_returns(caplog):
+    begun = anyio.Event()
+
+    async def listen(_):
+        begun.set()
+        await anyio.sleep_forever()
+
+    with anyio.fail_after(10), caplog.at_level(logging.WARNING, "converser"):
+        async with anyio.create_task_group() as tasks:
+            ensemble = make_ensemble(hang=hang)
+            model = ScriptedModel([[("hang", {})], "Never said."])
+            tasks.start_soon(
+                functools.partial(converse, model, ensembles=[ensemble], events=listen)
+            )
+            await begun.wait()
+            tasks.cancel_scope.cancel()
     assert "it loses the last ones" in caplog.text
 
 

@@ -229,17 +229,17 @@ async def _observe_beside(
 
     failure: Exception | None = None
     result: list[_T] = []
+    # Shielded, since a conversation that is cancelled has last events, too, as of the calls that it ends.
+    hearing = anyio.CancelScope(shield=True)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_feed, receive, observer, guard)
+        tasks.start_soon(_feed, receive, observer, guard, hearing)
         try:
             result.append(await run(announce))
         except Exception as caught:  # Raised below, so that the group does not wrap it.
             failure = caught
         finally:
             send.close()
-        tasks.cancel_scope.deadline = anyio.current_time() + _GRACE
-    if tasks.cancel_scope.cancelled_caught:
-        guard.tell("An observer of events was not done soon after the end; it loses the last ones.")
+            hearing.deadline = anyio.current_time() + _GRACE
     if failure is not None:
         raise failure
     return result[0]
@@ -249,14 +249,22 @@ async def _feed(
     receive: ObjectReceiveStream[Event],
     observer: Callable[[Event], Awaitable[None]],
     guard: _Guard,
+    hearing: anyio.CancelScope,
 ) -> None:
-    async with receive:
-        async for event in receive:
-            try:
-                await observer(event)
-            except Exception as failure:
-                guard.tell(_RAISED, failure)
-            except anyio.get_cancelled_exc_class() as failure:
-                if is_cancelled():
-                    raise
-                guard.tell(_RAISED, failure)
+    with hearing:
+        async with receive:
+            async for event in receive:
+                await _tell(observer, event, guard)
+    if hearing.cancelled_caught:
+        guard.tell("An observer of events was not done soon after the end; it loses the last ones.")
+
+
+async def _tell(observer: Callable[[Event], Awaitable[None]], event: Event, guard: _Guard) -> None:
+    try:
+        await observer(event)
+    except Exception as failure:
+        guard.tell(_RAISED, failure)
+    except anyio.get_cancelled_exc_class() as failure:
+        if is_cancelled():
+            raise
+        guard.tell(_RAISED, failure)
