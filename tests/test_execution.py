@@ -6,13 +6,14 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from datetime import datetime, timezone
 
 import anyio
 import pytest
 
 from converser.canisters import user
 from converser.codec import dump_canister, load_canister
-from converser.contents import TextualContent
+from converser.contents import ImageContent, TextualContent
 from converser.ensembles import Ensemble, EnsembleConfiguration
 from converser.exceptions import (
     MCPConnectionFailure,
@@ -127,6 +128,69 @@ async def test_a_tool_cannot_end_the_program():
     assert [result.outcome for result in results_of(reply)] == [Outcome.TOOL_ERROR] * 2
     assert "wanted to end the program" in results_of(reply)[0].error
     assert reply.text == "I see."
+
+
+class Panic(BaseException):
+    """What extensions written in Rust raise when they panic, and libraries for timeouts: no Exception."""
+
+
+@pytest.mark.parametrize("place", ["in a thread", "in the loop", "in a group of its own"])
+async def test_a_tool_that_panics_has_failed_and_takes_no_other_call_along(place):
+    def compute() -> str:
+        raise Panic("index out of bounds")
+
+    async def compute_here() -> str:
+        compute()
+
+    async def compute_beside() -> str:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(compute_here)
+
+    function = {"in a thread": compute, "in the loop": compute_here}.get(place, compute_beside)
+    ensembles = [
+        create_local_ensemble("rust", [tool(name="compute")(function)]),
+        make_ensemble(echo=echo),
+    ]
+    model = ScriptedModel([[("compute", {}), ("echo", {"text": "hi"})], "I see."])
+    reply = await converse(model, ensembles=ensembles)
+    panicked, echoed = results_of(reply)
+    assert panicked.outcome is Outcome.TOOL_ERROR
+    assert "Panic: index out of bounds" in panicked.error
+    assert echoed.text == "hi"
+    assert reply.reason is StopReason.DONE
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        InvocationResult(contents="It is done."),
+        InvocationResult(contents=("It is done.",)),
+        InvocationResult(contents=(TextualContent(text={"done": True}),)),
+        InvocationResult(contents=(ImageContent(data="aGk=", mimetype="image/png"),)),
+        InvocationResult(structured={"at": datetime.now(timezone.utc)}),
+        InvocationResult(structured={("a", 1): 2}),
+        ToolExecutionFailure("It failed.", contents=("So sorry.",)),
+        ToolExecutionFailure("It failed.", structured={1, 2}),
+        "It is done.",
+        None,
+    ],
+    ids=lambda result: str(result)[:60],
+)
+async def test_a_result_that_nobody_could_store_or_send_is_a_failure_of_its_tool(result):
+    async def slip(*_):
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    ensemble = Ensemble("local", tools=[(Tool(name="slip"), slip)])
+    transcript = Transcript([user("Go.")])
+    reply = await converse(
+        ScriptedModel([[("slip", {})], "I see."]), transcript, ensembles=[ensemble]
+    )
+    (failed,) = results_of(reply)
+    assert failed.outcome is Outcome.TOOL_ERROR
+    assert "It failed." in failed.error or "Tool 'slip' failed: " in failed.error
+    assert [load_canister(dump_canister(each)) for each in transcript] == list(transcript)
 
 
 async def test_what_a_failing_tool_had_to_say_is_kept():

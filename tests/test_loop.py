@@ -14,8 +14,10 @@ from converser.canisters import (
     InvocationCanister,
     ResultCanister,
     Usage,
+    UserCanister,
     user,
 )
+from converser.contents import ImageContent, TextualContent
 from converser.events import (
     InvocationCompleted,
     InvocationProgressed,
@@ -96,6 +98,16 @@ async def test_words_in_the_place_of_a_canister_are_told_where_they_are_added():
     with pytest.raises(CanisterInvalidity, match="list of canisters"):
         transcript.append("Go on")
     assert len(transcript) == 1
+
+
+@pytest.mark.parametrize(
+    "part", ["Hi.", TextualContent(text=5), ImageContent(data="aGk=", mimetype="image/png")]
+)
+async def test_a_canister_that_carries_no_contents_is_told_before_the_model_is_asked(part):
+    model = ScriptedModel(["Hi."])
+    with pytest.raises(CanisterInvalidity, match=r"type (str|int).*text as str and data as bytes"):
+        await converse(model, [UserCanister(contents=(part,))])
+    assert not model.requests
 
 
 @pytest.mark.parametrize("ensembles", [make_ensemble(echo=echo), [echo], None])

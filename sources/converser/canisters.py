@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any, NoReturn, Union, get_args
 
-from .contents import Content, TextualContent
+from .contents import Content, TextualContent, describe_slip
 from .exceptions import CanisterInvalidity
 from .immutables import FrozenDictionary, freeze
 from .outcomes import Outcome
@@ -165,7 +165,6 @@ Canister = Union[
 
 
 _CANISTERS = get_args(Canister)
-_CONTENTS = get_args(Content)
 
 
 def check_canisters(canisters: Iterable[Any]) -> list[Canister]:
@@ -173,6 +172,9 @@ def check_canisters(canisters: Iterable[Any]) -> list[Canister]:
     listed = list(canisters)
     if not all(isinstance(each, _CANISTERS) for each in listed):
         refuse_conversation()
+    for canister in listed:
+        if isinstance(canister, _ContentfulCanister):
+            check_contents(canister.contents)
     return listed
 
 
@@ -186,14 +188,21 @@ def refuse_conversation() -> NoReturn:
 
 def compose_contents(parts: tuple[str | Content, ...]) -> tuple[Content, ...]:
     """Lets people write a bare string where a textual content is meant."""
-    for part in parts:
-        if not isinstance(part, (str, *_CONTENTS)):
+    contents = [TextualContent(text=part) if isinstance(part, str) else part for part in parts]
+    return check_contents(contents)
+
+
+def check_contents(contents: Iterable[Content]) -> tuple[Content, ...]:
+    """What a canister carries; a slip is told here, and not where a conversation is sent or stored."""
+    checked = tuple(contents)
+    for part in checked:
+        if slip := describe_slip(part):
             raise CanisterInvalidity(
-                f"A canister was given a value of type {type(part).__name__}.",
-                remedy="Give texts and contents, each on its own, such as"
+                f"A canister was given {slip}.",
+                remedy="Give texts and contents, each on its own, with text as str and data as bytes, such as"
                 ' user("What is this?", ImageContent(data=…, mimetype="image/png")).',
             )
-    return tuple(TextualContent(text=part) if isinstance(part, str) else part for part in parts)
+    return checked
 
 
 def user(*parts: str | Content) -> UserCanister:

@@ -103,3 +103,25 @@ class UnknownContent(_Content):
 Content = Union[
     TextualContent, ImageContent, AudioContent, BlobContent, LinkContent, UnknownContent
 ]
+
+
+_BYTES: dict[str, type] = {"data": bytes, "mimetype": str}
+_FIELDS: dict[type, dict[str, type]] = {
+    TextualContent: {"text": str, "mimetype": str},
+    ImageContent: _BYTES,
+    AudioContent: _BYTES,
+    BlobContent: _BYTES,
+    LinkContent: {"uri": str, "name": str},
+    UnknownContent: {},
+}
+
+
+def describe_slip(part: object) -> str:
+    """What nobody could store or send, in words: no content, or one with a value of a wrong kind; else nothing."""
+    fields = next((_FIELDS[kind] for kind in type(part).__mro__ if kind in _FIELDS), None)
+    if fields is None:
+        return f"a value of type {type(part).__name__}"
+    for name, kind in fields.items():
+        if not isinstance(value := getattr(part, name), kind):
+            return f"{type(part).__name__} whose {name} is a value of type {type(value).__name__}"
+    return ""

@@ -10,7 +10,7 @@ from typing import Any
 
 import anyio
 
-from .canisters import InvocationCanister, ResultCanister
+from .canisters import InvocationCanister, ResultCanister, check_contents
 from .contents import TextualContent
 from .events import (
     Announce,
@@ -20,7 +20,7 @@ from .events import (
     Source,
 )
 from .exceptions import ArgumentsInvalidity, ToolExecutionFailure
-from .immutables import tame_numbers
+from .immutables import admit_json
 from .invokers import Context, InvocationResult, Invoker, describe_failure
 from .naming import suggest_name
 from .outcomes import Outcome
@@ -89,14 +89,10 @@ class Executor:
         try:
             return await self._perform(run)
         except ToolExecutionFailure as failure:
-            return run.fail(
-                failure.outcome,
-                str(failure),
-                contents=failure.contents,
-                structured=failure.structured,
-            )
+            return run.report(failure)
         except Exception as failure:
-            return run.fail(Outcome.TOOL_ERROR, describe_failure(failure))
+            words = f"Tool {run.invocation.name!r} failed: {describe_failure(failure)}"
+            return run.fail(Outcome.TOOL_ERROR, words)
         except anyio.get_cancelled_exc_class():
             if is_cancelled():
                 raise
@@ -209,10 +205,22 @@ class _Run:
         remarks = tuple(TextualContent(text=f"Note: {remark}") for remark in result.remarks)
         return ResultCanister(
             invocation_identifier=self.invocation.identifier,
-            contents=(*result.contents, *remarks),
-            structured=tame_numbers(result.structured),
+            contents=(*check_contents(result.contents), *remarks),
+            structured=admit_json(result.structured),
             duration=self.measure(),
         )
+
+    def report(self, failure: ToolExecutionFailure) -> ResultCanister:
+        """The failure with what the tool had to say, as far as that can be kept."""
+        try:
+            return self.fail(
+                failure.outcome,
+                str(failure),
+                contents=failure.contents,
+                structured=failure.structured,
+            )
+        except Exception as slip:
+            return self.fail(failure.outcome, f"{failure} {describe_failure(slip)}")
 
     def fail(
         self, outcome: Outcome, error: str, *, contents: Sequence[Any] = (), structured: Any = None
@@ -222,8 +230,8 @@ class _Run:
             invocation_identifier=self.invocation.identifier,
             outcome=outcome,
             error=error,
-            contents=tuple(contents),
-            structured=tame_numbers(structured),
+            contents=check_contents(contents),
+            structured=admit_json(structured),
             duration=self.measure(),
         )
 

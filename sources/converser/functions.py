@@ -199,15 +199,12 @@ class _FunctionInvocable:
 
     async def _run(self, arguments: dict[str, Any]) -> Any:
         """Runs a sync function in a thread, so that it does not block the loop."""
-        try:
-            if self.asynchronous:
-                return await self.function(**arguments)
-            result = await anyio.to_thread.run_sync(
-                functools.partial(self.function, **arguments), abandon_on_cancel=True
-            )
-            return await result if inspect.isawaitable(result) else result
-        except SystemExit as failure:  # A model must not be able to end the program by a call.
-            raise RuntimeError(f"It wanted to end the program, with {failure!r}.") from failure
+        if self.asynchronous:
+            return await self.function(**arguments)
+        result = await anyio.to_thread.run_sync(
+            functools.partial(self.function, **arguments), abandon_on_cancel=True
+        )
+        return await result if inspect.isawaitable(result) else result
 
 
 def _package_result(name: str, value: Any) -> InvocationResult:

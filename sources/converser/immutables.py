@@ -102,17 +102,22 @@ def freeze_at_sight(kind: type, name: str) -> Callable[[Any], Any]:
     return peek
 
 
-def tame_numbers(value: Any) -> Any:
-    """JSON data with words for numbers that JSON cannot hold, so that it can be stored; itself where it has none."""
-    pending = [value]
+def admit_json(value: Any) -> Any:
+    """JSON data, frozen, with words for numbers that JSON cannot hold; a `TypeError` tells what else it cannot hold."""
+    value = freeze(value)
+    pending, is_tame = [value], True
     for item in pending:
         if isinstance(item, dict):
             pending.extend(item.values())  # pyright: ignore[reportUnknownArgumentType]
+            if not all(isinstance(key, str) for key in item):  # pyright: ignore[reportUnknownVariableType]
+                raise TypeError("JSON has no names of properties that are not text")
         elif isinstance(item, list):
             pending.extend(item)  # pyright: ignore[reportUnknownArgumentType]
-        elif isinstance(item, float) and not isfinite(item):
-            return _tame(value)
-    return value
+        elif isinstance(item, float):
+            is_tame = is_tame and isfinite(item)
+        elif item is not None and not isinstance(item, (str, int)):
+            raise TypeError(f"JSON cannot hold a value of type {type(item).__name__}")
+    return value if is_tame else _tame(value)
 
 
 def _tame(value: Any) -> Any:

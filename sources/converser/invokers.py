@@ -15,6 +15,7 @@ from .contents import Content, TextualContent
 from .exceptions import ArgumentsInvalidity, ConverserFailure, MCPFailure, ToolExecutionFailure
 from .immutables import EMPTY, FrozenDictionary, freeze_at_sight
 from .outcomes import Outcome
+from .tasks import is_from_above
 
 if TYPE_CHECKING:
     from .ensembles import Ensemble
@@ -177,15 +178,27 @@ class Invoker:
         try:
             if self.ensemble is not None and self.ensemble.connection is not None:
                 return await self.invocable(context, admitted)  # It keeps its own time.
-            with anyio.move_on_after(context.timeout):
-                return await self.invocable(context, admitted)
-            raise self._expire(context.timeout)
+            return await self._call_here(context, admitted)
         except ToolExecutionFailure:
             raise
         except MCPFailure as failure:
             raise self._fail(failure, failure.outcome) from failure
-        except Exception as failure:
+        except BaseException as failure:  # Extensions in Rust panic with one that is no Exception.
+            if is_from_above(failure):
+                raise
             raise self._fail(failure, Outcome.TOOL_ERROR) from failure
+
+    async def _call_here(self, context: Context, arguments: dict[str, Any]) -> InvocationResult:
+        """Calls what is in this process, and keeps its time; a model cannot end the program by a call."""
+        try:
+            with anyio.move_on_after(context.timeout):
+                result: Any = await self.invocable(context, arguments)
+                if isinstance(result, InvocationResult):
+                    return result
+                raise TypeError(f"it gave no InvocationResult, but a {type(result).__name__}")
+        except SystemExit as failure:
+            raise RuntimeError(f"It wanted to end the program, with {failure!r}.") from failure
+        raise self._expire(context.timeout)
 
     def _expire(self, timeout: float | None) -> ToolExecutionFailure:
         return ToolExecutionFailure(
@@ -196,7 +209,7 @@ class Invoker:
             outcome=Outcome.TIMED_OUT,
         )
 
-    def _fail(self, cause: Exception, outcome: Outcome) -> ToolExecutionFailure:
+    def _fail(self, cause: BaseException, outcome: Outcome) -> ToolExecutionFailure:
         """One kind of failure for every cause, with what the tool itself had to say."""
         words, remedy = describe_failure(cause), ""
         if isinstance(cause, ConverserFailure):

@@ -9,7 +9,7 @@ import os
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import anyio
 import anyio.lowlevel
@@ -81,6 +81,15 @@ async def run_aside(
 def is_cancelled() -> bool:
     """Whether this task is really cancelled; foreign code may raise a cancellation of its own."""
     return anyio.current_effective_deadline() == -math.inf
+
+
+def is_from_above(failure: BaseException) -> bool:
+    """Whether this is the end of a task or of the program, alone or in a group, and no failure of what it met."""
+    parts: Any = getattr(failure, "exceptions", None)
+    if isinstance(parts, tuple):
+        return any(map(is_from_above, cast("tuple[BaseException, ...]", parts)))
+    ends = (KeyboardInterrupt, SystemExit, GeneratorExit, anyio.get_cancelled_exc_class())
+    return isinstance(failure, ends)
 
 
 class GaveUp(Exception):
