@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import pickle
+from datetime import timedelta
 
 import anyio
 import pytest
@@ -244,7 +245,20 @@ async def test_the_models_own_stop_reason_becomes_the_typed_one(stop_reason, rea
     assert reply.reason is reason
 
 
-@pytest.mark.parametrize("wrong", [{"turns": -1}, {"seconds": -0.5}, {"parallel": 0}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"turns": -1},
+        {"turns": "5"},
+        {"seconds": -0.5},
+        {"seconds": float("nan")},
+        {"seconds": timedelta(minutes=1)},
+        {"parallel": 0},
+        {"parallel": None},
+        {"result_budget": "much"},
+    ],
+    ids=str,
+)
 def test_limits_that_make_no_sense_are_refused(wrong):
     with pytest.raises(ConfigurationFailure, match=next(iter(wrong))):
         Limits(**wrong)

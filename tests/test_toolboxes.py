@@ -224,6 +224,20 @@ async def test_a_tool_of_the_users_keeps_its_name_also_beside_the_search():
     assert results_of(reply)[1].structured == {"tools": ["feed_yak"]}
 
 
+async def test_tools_of_the_users_keep_their_names_also_where_both_of_ours_are_taken():
+    async def take(_):
+        return "mine"
+
+    names = ("search_tools", "converser_search_tools")
+    pinned = EnsembleConfiguration(pinned=("*",))
+    mine = make_ensemble(configuration=pinned, **dict.fromkeys(names, take))
+    last = "converser_converser_search_tools"
+    model = ScriptedModel([[*((name, {}) for name in names), (last, {"query": "yak"})], "Done."])
+    reply = await converse(model, ensembles=[make_zoo(*ANIMALS, "yak"), mine], limits=TIGHT)
+    assert [result.text for result in results_of(reply)[:2]] == ["mine"] * 2
+    assert results_of(reply)[2].structured == {"tools": ["feed_yak"]}
+
+
 async def test_a_model_of_small_means_gets_few_tools_and_short_results():
     small = Capabilities(tools_budget=4 * COST, result_budget=10)
 

@@ -50,20 +50,26 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name in ("turns", "calls", "seconds", "tokens", "tools_budget"):
-            if (value := getattr(self, name)) is not None and value < 0:
+            if (value := getattr(self, name)) is not None and not _is_amount(value, 0):
                 raise ConfigurationFailure(
                     f"The limit {name!r} is {value!r}.", remedy="Give 0 or more, or None."
                 )
-        if self.result_budget is not None and self.result_budget < RESULT_BUDGET_MIN:
+        budget = self.result_budget
+        if budget is not None and not _is_amount(budget, RESULT_BUDGET_MIN):
             raise ConfigurationFailure(
-                f"The limit 'result_budget' is {self.result_budget!r}.",
+                f"The limit 'result_budget' is {budget!r}.",
                 remedy=f"Give {RESULT_BUDGET_MIN} or more, or None.",
             )
         for name, least in (("parallel", 1), ("answer_repairs", 0)):
-            if (value := getattr(self, name)) < least:
+            if not _is_amount(value := getattr(self, name), least):
                 raise ConfigurationFailure(
                     f"The limit {name!r} is {value!r}.", remedy=f"Give {least} or more."
                 )
+
+
+def _is_amount(value: object, least: int) -> bool:
+    """Whether this is a number that is large enough, which NaN is not."""
+    return isinstance(value, (int, float)) and value >= least
 
 
 def find_smaller(one: int | None, other: int | None) -> int | None:

@@ -123,7 +123,9 @@ class Toolbox:
         return self._choose_name(READING_TOOL.name)
 
     def _choose_name(self, name: str) -> str:
-        return f"{_OWN}_{name}" if name in self._gathered else name
+        while name in self._gathered:
+            name = f"{_OWN}_{name}"
+        return name
 
     def _compose(self) -> None:
         """Puts the set together: what stays comes first, so that prompt caches hold."""
