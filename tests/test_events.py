@@ -14,9 +14,7 @@ import anyio
 import pytest
 from anyio import from_thread, to_thread
 
-from converser.canisters import (
-    user,
-)
+from converser.canisters import AssistantCanister, ResultCanister, UserCanister, user
 from converser.ensembles import EnsembleConfiguration
 from converser.events import (
     InvocationCompleted,
@@ -312,6 +310,24 @@ async def test_leaving_a_stream_cancels_its_calls_and_keeps_a_valid_transcript()
         await stream.aclose()
     assert_valid(transcript)
     assert results_of(transcript)[0].outcome is Outcome.CANCELLED
+
+
+async def test_a_stream_that_is_only_broken_out_of_leaves_a_conversation_that_goes_on_at_once():
+    transcript = Transcript([user("Hello")])
+    model = ScriptedModel([[("hang", {})], "Never said."])
+    with anyio.fail_after(10):
+        async for event in model.stream(transcript, ensembles=[make_ensemble(hang=hang)]):
+            if isinstance(event, InvocationStarted):
+                break
+    transcript.append(user("Never mind."))
+    reply = await converse(ScriptedModel(["All right."]), transcript)
+    assert_valid(transcript)
+    assert [type(each) for each in transcript[-3:]] == [
+        ResultCanister,
+        UserCanister,
+        AssistantCanister,
+    ]
+    assert (transcript[-3].outcome, reply.text) == (Outcome.CANCELLED, "All right.")
 
 
 async def test_cancelling_the_reader_of_a_stream_cancels_the_conversation():

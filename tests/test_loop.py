@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import pickle
 from datetime import timedelta
 
@@ -375,6 +376,60 @@ async def test_cancellation_while_the_model_speaks_closes_its_stream():
     await start_and_cancel(Model(Silent()), transcript, began)
     assert closed == [True]
     assert len(transcript) == 1
+
+
+async def test_what_is_added_while_calls_run_comes_after_their_results_and_is_read_next():
+    transcript = Transcript([user("Count the gulls.")])
+    interjection = user("Only the white ones.")
+
+    async def count(_):
+        transcript.append(interjection)
+        assert interjection not in transcript
+        return "7"
+
+    model = ScriptedModel([[("count", {}), ("count", {})], "7 of them are white."])
+    await converse(model, transcript, ensembles=[make_ensemble(count=count)])
+    kinds = [type(each).__name__.removesuffix("Canister") for each in transcript]
+    calls = ["Invocation"] * 2 + ["Result"] * 2
+    assert kinds == ["User", "Assistant", *calls, "User", "User", "Assistant"]
+    assert interjection in model.requests[1].canisters
+
+
+async def test_conversations_in_one_transcript_come_one_after_the_other():
+    transcript = Transcript([user("Hello")])
+    begun, go_on = anyio.Event(), anyio.Event()
+
+    async def wait(_):
+        begun.set()
+        await go_on.wait()
+        return "waited"
+
+    first = ScriptedModel([[("wait", {})], "First."])
+    second = ScriptedModel([[("wait", {})], "Second."])
+    options = {"ensembles": [make_ensemble(wait=wait)]}
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(functools.partial(converse, first, transcript, **options))
+        await begun.wait()
+        tasks.start_soon(functools.partial(converse, second, transcript, **options))
+        await anyio.wait_all_tasks_blocked()
+        assert not second.requests
+        go_on.set()
+    assert_valid(transcript)
+    assert [transcript[4].text, transcript[8].text] == ["First.", "Second."]
+
+
+async def test_a_tool_that_continues_the_conversation_it_is_called_in_is_told(monkeypatch):
+    monkeypatch.setattr("converser.loop._PATIENCE", 0.02)
+    transcript = Transcript([user("Hello")])
+
+    async def ask_again(_):
+        return (await ScriptedModel(["Inner."]).converse(transcript)).text
+
+    model = ScriptedModel([[("ask_again", {})], "Oh."])
+    reply = await converse(model, transcript, ensembles=[make_ensemble(ask_again=ask_again)])
+    assert "Transcript(transcript)" in results_of(reply)[0].error
+    assert_valid(transcript)
+    assert (await converse(ScriptedModel(["Again."]), transcript)).text == "Again."
 
 
 async def test_a_failing_provider_is_a_model_failure_and_the_turn_can_be_tried_again():

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakSet
 
 import anyio
 
@@ -54,6 +55,10 @@ _CUTS = {
     STOP_FILTERED: "Your message was withheld by its provider, so this call was not made.",
 }
 """Why the calls of a message that is not whole are not made."""
+_PATIENCE = 10.0
+"""Seconds in which another conversation in the same transcript must have ended."""
+_GLANCE = 0.01
+"""Seconds between two looks at it; it may be in another event loop."""
 _ENDINGS = {STOP_LENGTH: StopReason.TRUNCATED, STOP_FILTERED: StopReason.FILTERED}
 
 
@@ -82,6 +87,14 @@ class Loop:
 
     async def run(self) -> Reply:
         """Runs to the end, and returns the new canisters; the transcript has them too."""
+        await _await_turn(self.transcript)
+        _under_way.add(self.transcript)
+        try:
+            return await self._run()
+        finally:
+            _under_way.discard(self.transcript)
+
+    async def _run(self) -> Reply:
         start = len(self.transcript)
         reason = StopReason.TIME_LIMIT
         seconds = self.limits.seconds
@@ -247,7 +260,8 @@ class Loop:
             deposit=self.transcript.extend,
             is_expired=lambda: self._scope.cancel_called,
         )
-        await self.executor.run(batch)
+        with self.transcript.hold():
+            await self.executor.run(batch)
         return not excess
 
     def _admit(self, call: Call, faults: dict[str, Fault], cut_off: str) -> InvocationCanister:
@@ -279,3 +293,19 @@ class Loop:
                 Outcome.REFUSED, f"The limit of {allowed} calls was reached; it was not made."
             )
         return True
+
+
+_under_way: WeakSet[Transcript] = WeakSet()
+
+
+async def _await_turn(transcript: Transcript) -> None:
+    """Waits for what goes on in a transcript, such as the end of a stream that was just left: one at a time."""
+    with anyio.move_on_after(_PATIENCE):
+        while transcript in _under_way:  # noqa: ASYNC110  # which may be in another event loop
+            await anyio.sleep(_GLANCE)
+    if transcript in _under_way:
+        raise ConverserFailure(
+            "Another conversation goes on in this transcript.",
+            remedy="Await its end, leave its stream by `await stream.aclose()`, or give each a"
+            " transcript of its own, Transcript(transcript).",
+        )

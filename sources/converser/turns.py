@@ -4,11 +4,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol, Union, cast, overload
+from weakref import WeakKeyDictionary
 
-from .canisters import AssistantCanister, Canister, Usage, check_canisters
+from .canisters import AssistantCanister, Canister, ResultCanister, Usage, check_canisters
 from .contents import TextualContent
 from .events import TextDelta, ThoughtDelta
 from .immutables import EMPTY, FrozenDictionary, freeze
@@ -46,8 +56,21 @@ class Transcript(Sequence[Canister]):
         self.extend((canister,))
 
     def extend(self, canisters: Iterable[Canister]) -> None:
-        """Adds canisters at the end."""
-        self._canisters.extend(check_canisters(canisters))
+        """Adds canisters at the end; while calls run, what is no result of theirs comes after these."""
+        checked = check_canisters(canisters)
+        if (held := _held.get(self)) is not None:
+            held += (each for each in checked if not isinstance(each, ResultCanister))
+            checked = [each for each in checked if isinstance(each, ResultCanister)]
+        self._canisters.extend(checked)
+
+    @contextmanager
+    def hold(self) -> Generator[None]:
+        """Keeps the place behind invocations free for their results, whatever others add meanwhile."""
+        _held[self] = []
+        try:
+            yield
+        finally:
+            self._canisters.extend(_held.pop(self))
 
     def __len__(self) -> int:
         return len(self._canisters)
@@ -61,6 +84,10 @@ class Transcript(Sequence[Canister]):
     def __getitem__(self, index: slice) -> list[Canister]: ...
     def __getitem__(self, index: int | slice) -> Canister | list[Canister]:
         return self._canisters[index]
+
+
+_held: WeakKeyDictionary[Transcript, list[Canister]] = WeakKeyDictionary()
+"""What waits for results; beside the transcripts, of which a copy waits for none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
