@@ -8,6 +8,7 @@ import pytest
 
 from converser.contents import TextualContent
 from converser.ensembles import Ensemble
+from converser.functions import create_local_ensemble, tool
 from converser.invokers import Annotations, InvocationResult, Tool
 from converser.outcomes import Outcome
 from converser.policies import Decision, Verdict, allow, ask, deny
@@ -103,6 +104,25 @@ async def test_by_default_the_approver_is_asked_for_all_but_read_only_tools_in_o
     assert "did not approve" in third.error
 
 
+async def test_the_approver_is_asked_in_the_models_order_also_where_some_calls_are_made_one_by_one():
+    asked = []
+
+    async def approve(request):
+        asked.append(request.arguments["n"])
+        return True
+
+    @tool(sequential=True)
+    async def write(n: int) -> None: ...
+
+    async def send(n: int) -> None: ...
+
+    ensembles = [create_local_ensemble("local", [write, send])]
+    calls = [("write", {"n": 1}), ("send", {"n": 2}), ("send", {"n": 3}), ("write", {"n": 4})]
+    model = ScriptedModel([calls, "Done."])
+    await converse(model, ensembles=ensembles, approver=approve)
+    assert asked == [1, 2, 3, 4]
+
+
 async def test_nobody_is_asked_about_arguments_that_are_invalid_anyway():
     async def approve(request):
         raise AssertionError("asked")
@@ -127,6 +147,7 @@ async def test_an_approver_may_answer_with_a_decision_and_only_a_clear_yes_count
 
     (result,) = await decide(("write", {"n": 1}), approver=approve)
     assert result.outcome is outcome
+    assert ("of type str" in (result.error or "")) == (answer == "yes")
 
 
 async def test_a_policy_or_an_approver_that_raises_is_a_refusal():

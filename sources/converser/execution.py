@@ -63,16 +63,14 @@ class Executor:
         """Deposits one result for each invocation, in order; when it is cancelled, too."""
         previous, self._failures = self._failures, {}
         runs = [_Run(invocation, batch) for invocation in batch.invocations]
-        lane: list[_Run] = []
+        lane = [run for run in runs if run.invoker is not None and run.invoker.is_sequential]
         try:
             async with anyio.create_task_group() as tasks:
                 for run in runs:
-                    if run.invoker is not None and run.invoker.is_sequential:
-                        lane.append(run)
-                    else:
+                    if run in lane[:1]:
+                        tasks.start_soon(self._complete, lane, previous)
+                    elif run not in lane:
                         tasks.start_soon(self._complete, (run,), previous)
-                if lane:
-                    tasks.start_soon(self._complete, lane, previous)
         finally:
             for run in runs:
                 if run.result is None:

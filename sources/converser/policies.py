@@ -103,7 +103,11 @@ class Gate:
                 return deny(f"The approval failed: {describe_failure(failure)}")
         if isinstance(answer, Decision):
             return answer if answer.verdict is not Verdict.ASK else deny(answer.reason)
-        return allow() if answer is True else deny("The user did not approve it.")
+        if not isinstance(answer, bool):
+            return deny(
+                f"The approver gave no answer, but a value of type {type(answer).__name__}."
+            )
+        return allow() if answer else deny("The user did not approve it.")
 
     def _consult(self, invoker: Invoker, arguments: Mapping[str, Any]) -> Decision:
         """The strictest decision of the policies, or the default where all are silent."""
