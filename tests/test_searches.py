@@ -68,6 +68,10 @@ WORLD = make_tools(
     Tool(name="ko", description="도시의 날씨를 조회합니다"),
     Tool(name="th", description="ดูพยากรณ์อากาศของเมือง"),
     Tool(name="hi", description="शहर का मौसम बताता है"),
+    Tool(name="hi_day", description="कैलेंडर में घटना बनाता है"),
+    Tool(name="ta", description="நாட்காட்டியில் நிகழ்வு"),
+    Tool(name="ar", description="إنشاء حدث في التقويم"),
+    Tool(name="he", description="יוֹצֵר אירוע בלוח השנה"),
     Tool(name="fr", description="Donne la météo d'une ville"),
     Tool(name="tr", description="İSTANBUL'da hava durumu"),
     Tool(name="ru", description="Создаёт письмо"),
@@ -84,6 +88,11 @@ WORLD = make_tools(
         ("날씨", "ko"),
         ("อากาศ", "th"),
         ("मौसम", "hi"),
+        ("कैलेंडर", "hi_day"),
+        ("நிகழ்வு", "ta"),
+        ("حَدَث", "ar"),
+        ("انشاء", "ar"),
+        ("יוצר", "he"),
         ("meteo", "fr"),
         ("MÉTÉO", "fr"),
         (unicodedata.normalize("NFD", "météo"), "fr"),
@@ -94,6 +103,11 @@ WORLD = make_tools(
 )
 def test_a_tool_is_found_in_the_languages_of_the_world(query, best):
     assert find(query, WORLD)[0] == best
+
+
+@pytest.mark.parametrize("query", ["कल", "दाम", "நகை", "تحديث"])
+def test_words_are_no_heaps_of_letters_where_vowels_are_marks(query):
+    assert find(query, WORLD) == []
 
 
 BRANDS = make_tools(

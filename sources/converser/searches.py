@@ -29,8 +29,16 @@ _UNSPACED_CHARACTERS = (
 )
 """Of scripts that do not set words apart: in these, each pair of neighbours counts as a word."""
 _UNSPACED = re.compile(f"[{_UNSPACED_CHARACTERS}]")
-_WORDS = re.compile(f"[{_UNSPACED_CHARACTERS}]+|[^\\W_{_UNSPACED_CHARACTERS}]+")
-_ACCENTS = re.compile("[\u0300-\u036f]")
+_LETTERS = f"[^\\W_{_UNSPACED_CHARACTERS}]"
+_INDIC = "[\u0900-\u0963\u0966-\u0dff]"
+"""Scripts whose vowels are marks on the letters before them, and no letters to a pattern."""
+_WORDS = re.compile(f"[{_UNSPACED_CHARACTERS}]+|{_LETTERS}+(?:{_INDIC}+{_LETTERS}*)*")
+_PLAIN_WORDS = re.compile("[A-Za-z0-9]+")
+_ACCENTS = re.compile(
+    "[\u0300-\u036f"
+    "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"  # Hebrew points
+    "\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc]"  # Arabic vowels and hamzas
+)
 _HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _STEM_MIN = 4
 _HISSES = ("ches", "shes", "sses", "xes", "zzes")
@@ -39,7 +47,8 @@ _HISSES = ("ches", "shes", "sses", "xes", "zzes")
 def split_words(text: str) -> list[str]:
     """The words of a text or of a name in any style, lower-cased, without accents and a plural's `s`."""
     words: list[str] = []
-    for word in _WORDS.findall(_HUMPS.sub(" ", _strip_accents(text))):
+    pattern = _PLAIN_WORDS if text.isascii() else _WORDS
+    for word in pattern.findall(_HUMPS.sub(" ", _strip_accents(text))):
         if len(word) > 1 and _UNSPACED.match(word):
             words += (word[at : at + 2] for at in range(len(word) - 1))
             continue
