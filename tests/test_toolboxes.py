@@ -99,6 +99,15 @@ async def test_a_tool_that_is_known_by_name_can_be_called_without_a_search_and_i
     assert offered(model)[1] == ["search_tools", "feed_heron"]
 
 
+async def test_who_calls_a_tool_that_is_not_there_is_told_of_the_search_where_there_is_one():
+    model = ScriptedModel([[("github_merge", {})], "Done."])
+    (absent,) = results_of(await converse(model, ensembles=[make_zoo()], limits=TIGHT))
+    assert "Find others with 'search_tools'" in absent.error
+    model = ScriptedModel([[("github_merge", {})], "Done."])
+    (absent,) = results_of(await converse(model, ensembles=[make_zoo()]))
+    assert "search_tools" not in absent.error
+
+
 async def test_the_tools_at_hand_follow_from_the_conversation_also_when_it_is_reloaded():
     model = ScriptedModel([[search("ibis")], [("feed_eagle", {})], "Done."])
     transcript = Transcript([user("Go.")])

@@ -48,6 +48,8 @@ class Batch:
     faults: Mapping[str, Fault]
     deposit: Callable[[Sequence[ResultCanister]], None]
     is_expired: Callable[[], bool]
+    search: str = ""
+    """The name of the tool that finds others, where the model does not see them all."""
 
 
 class Executor:
@@ -255,6 +257,8 @@ def locate(invoker: Invoker | None) -> tuple[str, Source]:
 def _explain_absence(run: _Run) -> str:
     names = run.batch.invokers
     hint = suggest_name(run.invocation.name, names) if names else "No tools are available."
+    if search := run.batch.search:
+        hint += f" Find others with {search!r}."
     return f"There is no tool {run.invocation.name!r}. {hint}"
 
 

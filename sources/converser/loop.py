@@ -259,6 +259,7 @@ class Loop:
             faults=faults,
             deposit=self.transcript.extend,
             is_expired=lambda: self._scope.cancel_called,
+            search=self.toolbox.search,
         )
         with self.transcript.hold():
             await self.executor.run(batch)
