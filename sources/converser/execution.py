@@ -65,13 +65,13 @@ class Executor:
         """Deposits one result for each invocation, in order; when it is cancelled, too."""
         previous, self._failures = self._failures, {}
         runs = [_Run(invocation, batch) for invocation in batch.invocations]
-        lane = [run for run in runs if run.invoker is not None and run.invoker.is_sequential]
+        lane = [run for run in runs if run.is_sequential]
         try:
             async with anyio.create_task_group() as tasks:
                 for run in runs:
                     if run in lane[:1]:
                         tasks.start_soon(self._complete, lane, previous)
-                    elif run not in lane:
+                    elif not run.is_sequential:
                         tasks.start_soon(self._complete, (run,), previous)
         finally:
             for run in runs:
@@ -189,6 +189,11 @@ class _Run:
         self.ensemble, self.source = locate(self.invoker)
         self.begun: float | None = None
         self.result: ResultCanister | None = None
+
+    @property
+    def is_sequential(self) -> bool:
+        """Whether it waits for those before it that do."""
+        return self.invoker is not None and self.invoker.is_sequential
 
     @property
     def written(self) -> Mapping[str, Any] | str:
