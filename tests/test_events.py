@@ -175,6 +175,21 @@ async def test_an_async_observer_that_raises_or_never_returns_harms_nothing(capl
     assert "it loses the last ones" in caplog.text
 
 
+async def test_an_async_observer_that_cannot_keep_up_misses_words_and_never_the_message(caplog):
+    seen = []
+
+    async def listen(event):
+        seen.append(event)
+
+    model = ScriptedModel(["word " * 20_000])
+    with caplog.at_level(logging.WARNING, "converser"):
+        reply = await converse(model, events=listen)
+    kinds = [type(event) for event in seen if not isinstance(event, TextDelta)]
+    assert kinds == [MessageStarted, MessageCompleted, ReplyCompleted]
+    assert seen[-1].reply == reply
+    assert "it loses pieces of messages" in caplog.text
+
+
 async def test_an_async_observer_hears_how_calls_end_that_are_cancelled(caplog):
     seen, begun = [], anyio.Event()
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import inspect
 import logging
+import math
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, cast
 
@@ -157,6 +159,8 @@ beside the conversation, in order, and may be as slow as it likes."""
 Announce = Callable[[Event], None]
 """What the engine calls: never raises, never waits."""
 
+_PIECES = (TextDelta, ThoughtDelta, InvocationProgressed)
+"""Events of which an observer that cannot keep up loses some."""
 _BACKLOG = 10_000
 _GRACE = 1.0
 _SLOW = 0.1
@@ -217,15 +221,16 @@ def _guard_call(observer: Announce) -> Announce:
 async def _observe_beside(
     observer: Callable[[Event], Awaitable[None]], run: Callable[[Announce], Awaitable[_T]]
 ) -> _T:
-    """Feeds an async observer in a task of its own; a backlog over the limit loses events."""
+    """Feeds an async observer in a task of its own; over a limit it loses pieces, but never what they are of."""
     guard = _Guard()
-    send, receive = anyio.create_memory_object_stream[Event](_BACKLOG)
+    send, receive = anyio.create_memory_object_stream[Event](math.inf)
 
     def announce(event: Event) -> None:
-        try:
+        if isinstance(event, _PIECES) and send.statistics().current_buffer_used >= _BACKLOG:
+            guard.tell("An observer of events cannot keep up; it loses pieces of messages.")
+            return
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             send.send_nowait(event)
-        except (anyio.WouldBlock, anyio.BrokenResourceError):
-            guard.tell("An observer of events cannot keep up; it loses events.")
 
     failure: Exception | None = None
     result: list[_T] = []
