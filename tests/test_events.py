@@ -100,12 +100,22 @@ async def test_a_refused_call_is_completed_but_never_started():
     assert next(e for e in seen if isinstance(e, InvocationCompleted)).duration == 0
 
 
-async def test_a_raising_observer_harms_nothing_and_is_logged_once(caplog):
+class Panic(BaseException):
+    """What extensions written in Rust raise when they panic."""
+
+
+@pytest.mark.parametrize("way", ["plain", "async"])
+@pytest.mark.parametrize("kind", [RuntimeError, Panic])
+async def test_a_raising_observer_harms_nothing_and_is_logged_once(kind, way, caplog):
     def explode(_):
-        raise RuntimeError("observer's own mistake")
+        raise kind("observer's own mistake")
+
+    async def explode_beside(_):
+        explode(_)
 
     with caplog.at_level(logging.WARNING, "converser"):
-        reply = await converse(ScriptedModel(["A long answer."]), events=explode)
+        observer = explode if way == "plain" else explode_beside
+        reply = await converse(ScriptedModel(["A long answer."]), events=observer)
     assert reply.text == "A long answer."
     assert len(caplog.records) == 1
     assert "observer's own mistake" in caplog.text

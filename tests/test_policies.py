@@ -150,12 +150,17 @@ async def test_an_approver_may_answer_with_a_decision_and_only_a_clear_yes_count
     assert ("of type str" in (result.error or "")) == (answer == "yes")
 
 
-async def test_a_policy_or_an_approver_that_raises_is_a_refusal():
+class Panic(BaseException):
+    """What extensions written in Rust raise when they panic."""
+
+
+@pytest.mark.parametrize("failure", [RuntimeError("boom"), Panic("boom")])
+async def test_a_policy_or_an_approver_that_raises_is_a_refusal(failure):
     def explode(*_):
-        raise RuntimeError("boom")
+        raise failure
 
     async def approve(_):
-        raise RuntimeError("boom")
+        raise failure
 
     (by_nonsense,) = await decide(("read", {"n": 1}), policies=[lambda *_: True])
     assert by_nonsense.outcome is Outcome.REFUSED

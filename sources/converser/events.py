@@ -16,7 +16,7 @@ import anyio
 from anyio.abc import ObjectReceiveStream
 
 from .canisters import AssistantCanister, InvocationCanister, ResultCanister
-from .tasks import is_cancelled
+from .tasks import is_cancelled, is_from_above
 
 if TYPE_CHECKING:
     from .replies import Reply
@@ -206,7 +206,11 @@ def _guard_call(observer: Announce) -> Announce:
         begun = time.perf_counter()
         try:
             returned = call(event)
-        except (Exception, anyio.get_cancelled_exc_class()) as failure:
+        except anyio.get_cancelled_exc_class() as failure:
+            guard.tell(_RAISED, failure)
+        except BaseException as failure:
+            if is_from_above(failure):
+                raise
             guard.tell(_RAISED, failure)
         else:
             if inspect.iscoroutine(returned):
@@ -267,9 +271,11 @@ async def _feed(
 async def _tell(observer: Callable[[Event], Awaitable[None]], event: Event, guard: _Guard) -> None:
     try:
         await observer(event)
-    except Exception as failure:
-        guard.tell(_RAISED, failure)
     except anyio.get_cancelled_exc_class() as failure:
         if is_cancelled():
+            raise
+        guard.tell(_RAISED, failure)
+    except BaseException as failure:
+        if is_from_above(failure):
             raise
         guard.tell(_RAISED, failure)

@@ -25,7 +25,7 @@ from .invokers import Context, InvocationResult, Invoker, describe_failure
 from .naming import suggest_name
 from .outcomes import Outcome
 from .policies import ApprovalRequest, Gate, Verdict
-from .tasks import is_cancelled
+from .tasks import is_cancelled, is_from_above
 
 _REPEATS = 3
 _DISABLED = "Its tools have been disabled meanwhile. Use others, or tell the user."
@@ -90,13 +90,15 @@ class Executor:
             return await self._perform(run)
         except ToolExecutionFailure as failure:
             return run.report(failure)
-        except Exception as failure:
-            words = f"Tool {run.invocation.name!r} failed: {describe_failure(failure)}"
-            return run.fail(Outcome.TOOL_ERROR, words)
         except anyio.get_cancelled_exc_class():
             if is_cancelled():
                 raise
             return run.abandon()  # The tool gave itself up, and must not take the others along.
+        except BaseException as failure:
+            if is_from_above(failure):
+                raise
+            words = f"Tool {run.invocation.name!r} failed: {describe_failure(failure)}"
+            return run.fail(Outcome.TOOL_ERROR, words)
 
     async def _perform(self, run: _Run) -> ResultCanister:
         """Checks, asks the gate, waits for a free place, and calls the tool."""

@@ -13,6 +13,7 @@ import anyio
 
 from .canisters import InvocationCanister
 from .invokers import Invoker, describe_failure
+from .tasks import is_from_above
 
 
 class Verdict(str, Enum):
@@ -99,8 +100,8 @@ class Gate:
             try:
                 given: Any = self._approver(question)
                 answer = await given if inspect.isawaitable(given) else given
-            except Exception as failure:
-                return deny(f"The approval failed: {describe_failure(failure)}")
+            except BaseException as failure:
+                return _refuse_after("The approval", failure)
         if isinstance(answer, Decision):
             return answer if answer.verdict is not Verdict.ASK else deny(answer.reason)
         if not isinstance(answer, bool):
@@ -115,8 +116,8 @@ class Gate:
         for policy in self._policies:
             try:
                 decision = policy(invoker, arguments)
-            except Exception as failure:
-                return deny(f"A policy failed: {describe_failure(failure)}")
+            except BaseException as failure:
+                return _refuse_after("A policy", failure)
             if inspect.iscoroutine(decision):
                 decision.close()
                 return deny(
@@ -140,3 +141,10 @@ class Gate:
         if self._approver is None or invoker.annotations.read_only is True:
             return allow()
         return ask("The tool does not say that it only reads.")
+
+
+def _refuse_after(what: str, failure: BaseException) -> Decision:
+    """A refusal where something failed that should have decided."""
+    if is_from_above(failure):
+        raise failure
+    return deny(f"{what} failed: {describe_failure(failure)}")
