@@ -23,6 +23,8 @@ from converser.contents import ImageContent, TextualContent
 from converser.events import (
     InvocationCompleted,
     InvocationProgressed,
+    InvocationRequested,
+    InvocationStarted,
     MessageFailed,
     TextDelta,
 )
@@ -378,17 +380,22 @@ async def test_cancellation_while_the_model_speaks_closes_its_stream():
     assert len(transcript) == 1
 
 
-async def test_what_is_added_while_calls_run_comes_after_their_results_and_is_read_next():
+@pytest.mark.parametrize(
+    "moment",
+    [InvocationRequested, InvocationStarted, InvocationCompleted],
+    ids=lambda k: k.__name__,
+)
+async def test_what_is_added_while_calls_run_comes_after_their_results_and_is_read_next(moment):
     transcript = Transcript([user("Count the gulls.")])
     interjection = user("Only the white ones.")
 
-    async def count(_):
-        transcript.append(interjection)
-        assert interjection not in transcript
-        return "7"
+    def interject(event):
+        if isinstance(event, moment):
+            transcript.append(interjection)
+            assert interjection not in transcript
 
-    model = ScriptedModel([[("count", {}), ("count", {})], "7 of them are white."])
-    await converse(model, transcript, ensembles=[make_ensemble(count=count)])
+    model = ScriptedModel([[("echo", {}), ("echo", {})], "7 of them are white."])
+    await converse(model, transcript, ensembles=[make_ensemble(echo=echo)], events=interject)
     kinds = [type(each).__name__.removesuffix("Canister") for each in transcript]
     calls = ["Invocation"] * 2 + ["Result"] * 2
     assert kinds == ["User", "Assistant", *calls, "User", "User", "Assistant"]

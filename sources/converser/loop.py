@@ -248,11 +248,6 @@ class Loop:
         invocations = [self._admit(call, faults, cut_off) for call in completed.calls]
         excess = self._refuse_excess(invocations, faults)
         self.transcript.extend(invocations)
-        for invocation in invocations:
-            ensemble, source = locate(self.toolbox.known.get(invocation.name))
-            self.announce(
-                InvocationRequested(invocation=invocation, ensemble=ensemble, source=source)
-            )
         batch = Batch(
             invocations=invocations,
             invokers=self.toolbox.known,
@@ -262,6 +257,11 @@ class Loop:
             search=self.toolbox.search,
         )
         with self.transcript.hold():
+            for invocation in invocations:
+                ensemble, source = locate(batch.invokers.get(invocation.name))
+                self.announce(
+                    InvocationRequested(invocation=invocation, ensemble=ensemble, source=source)
+                )
             await self.executor.run(batch)
         return not excess
 
