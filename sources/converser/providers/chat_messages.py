@@ -38,6 +38,7 @@ from .translations import (
     recall,
     render_result,
 )
+from .veils import Places, Veil
 
 _IDENTIFIER_MAX = 40
 """Characters that OpenAI takes here; some servers, such as vLLM, make longer ones."""
@@ -59,8 +60,12 @@ class ChatConversation:
     At home, which is OpenAI itself, files are read, and instructions are heard wherever they stand.
     """
 
-    def __init__(self, model: str, habits: Habits, *, is_home: bool) -> None:
+    def __init__(
+        self, model: str, habits: Habits, veil: Veil, covered: Places, *, is_home: bool
+    ) -> None:
         self.habits = habits
+        self.covered = covered
+        self._veil = veil
         self._model = model
         self._is_home = is_home
         self._count = 0
@@ -72,7 +77,7 @@ class ChatConversation:
 
     def update(self, transcript: Transcript) -> list[Message]:
         """The whole transcript as messages."""
-        for canister in heal(transcript[self._count :]):
+        for canister in heal(self._veil.look(transcript, self._count)):
             if isinstance(canister, ResultCanister):
                 shown = [part for part in canister.contents if _is_shown(part, self._is_home)]
                 self._shown += [_nativize_part(part, self._is_home) for part in shown]

@@ -24,6 +24,7 @@ from .dialects import form_answer
 from .habits import Habits
 from .streaming import Concessions
 from .translations import Definitions, Message
+from .veils import Veil
 
 TOOLS_MAX = 128
 """How many tools OpenAI takes; compatible servers have no such limit."""
@@ -53,6 +54,7 @@ class OpenAIProvider:
         elsewhere = nativize_fitted_tool if label == "openai" else nativize_tool
         self._definitions = Definitions(elsewhere if compatible else nativize_strict_tool)
         self._concessions = Concessions(blindness=compatible)
+        self._veil = Veil(blindness=compatible)
 
     @property
     def name(self) -> str:
@@ -96,14 +98,18 @@ class OpenAIProvider:
         except ModelFailure as failure:
             if self._client.learn(habits, str(failure.__cause__)):
                 raise Concession from failure
-            self._concessions.concede(getattr(failure.__cause__, "status_code", None), request)
+            status = getattr(failure.__cause__, "status_code", None)
+            self._veil.draw(request.canisters, status, str(failure.__cause__), request.conceded)
+            self._concessions.concede(status, request)
             raise
 
     def _translate(self, canisters: Transcript, habits: Habits) -> list[Message]:
         """The conversation, anew where its server turned out to want it otherwise."""
         known = self._translations.get(canisters)
-        if known is None or known.habits is not habits:
-            known = ChatConversation(self._model, habits, is_home=not self._client.is_compatible)
+        covered = self._veil.find(canisters)
+        if known is None or known.habits is not habits or known.covered != covered:
+            home = not self._client.is_compatible
+            known = ChatConversation(self._model, habits, self._veil, covered, is_home=home)
             self._translations[canisters] = known
         return known.update(canisters)
 

@@ -19,6 +19,7 @@ from ..turns import Capabilities, Concession, TurnCompleted, TurnItem, TurnReque
 from .clients import Clients
 from .failures import Service
 from .translations import Conversation, Definitions, Message, Reveals, Translations
+from .veils import Veil
 
 _REFUSALS = (400, 422, 501)
 _BLIND_REFUSALS = (404, 500)
@@ -140,7 +141,8 @@ class StreamingProvider(ABC, Generic[_C]):
         self._model = model
         self._service: Service
         self._clients: Clients
-        self._translations = Translations(create)
+        self._veil = Veil()
+        self._translations = Translations(create, self._veil)
         self._definitions = Definitions(nativize)
         self._concessions = Concessions(deferral=deferral)
 
@@ -189,6 +191,7 @@ class StreamingProvider(ABC, Generic[_C]):
             self._translations.forget(request.canisters)
             raise Concession from failure
         status = self._service.read_status(failure)
+        self._veil.draw(request.canisters, status, str(failure), request.conceded)
         self._concessions.concede(status, request, deferral=deferral)
 
     @abstractmethod

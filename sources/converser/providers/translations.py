@@ -9,7 +9,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Protocol, TypeVar, Union, cast
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, Union, cast
 from weakref import WeakKeyDictionary
 
 from ..canisters import (
@@ -35,6 +35,9 @@ from ..invokers import Invoker
 from ..outcomes import Outcome
 from ..searches import read_found
 from ..turns import Transcript
+
+if TYPE_CHECKING:
+    from .veils import Places, Veil
 
 Message = dict[str, Any]
 _SETS_MAX = 8
@@ -185,9 +188,11 @@ _C = TypeVar("_C", bound=Conversation)
 class Translations(Generic[_C]):
     """What was made of each transcript so far; only what is new is translated."""
 
-    def __init__(self, create: Callable[[Reveals], _C]) -> None:
+    def __init__(self, create: Callable[[Reveals], _C], veil: Veil) -> None:
         self._create = create
-        self._known: WeakKeyDictionary[Transcript, tuple[int, _C, Reveals]] = WeakKeyDictionary()
+        self._veil = veil
+        self._known: WeakKeyDictionary[Transcript, tuple[int, _C, Reveals, Places]]
+        self._known = WeakKeyDictionary()
         self._forgotten: WeakKeyDictionary[Transcript, int] = WeakKeyDictionary()
 
     def forget(self, transcript: Transcript) -> None:
@@ -201,16 +206,17 @@ class Translations(Generic[_C]):
         """The whole transcript in the wire format, with tools in the places where searches found them."""
         # Taken out meanwhile, so that what a failure leaves half done is thrown away.
         known = self._known.pop(transcript, None)
-        if known is None or not known[2].renew(search, found):
+        covered = self._veil.find(transcript)
+        if known is None or known[3] != covered or not known[2].renew(search, found):
             reveals = Reveals(search, found)
-            known = (0, self._create(reveals), reveals)
-        count, conversation, reveals = known
+            known = (0, self._create(reveals), reveals, covered)
+        count, conversation, reveals, _ = known
         old = max(count, self._forgotten.get(transcript, 0))
-        for piece in group(heal(transcript[count:old])):
+        for piece in group(heal(self._veil.look(transcript, count, old))):
             conversation.add(piece.strip() if isinstance(piece, Step) else piece)
-        for piece in group(heal(transcript[old:])):
+        for piece in group(heal(self._veil.look(transcript, old))):
             conversation.add(piece)
-        self._known[transcript] = (len(transcript), conversation, reveals)
+        self._known[transcript] = (len(transcript), conversation, reveals, covered)
         return conversation
 
 
