@@ -154,6 +154,21 @@ async def test_a_name_that_is_repeated_with_each_piece_makes_no_further_call(ser
     assert [c.text for c in reply if isinstance(c, ResultCanister)] == ["12:00 in Oslo"]
 
 
+async def test_pieces_of_one_call_may_each_have_another_identifier(service):
+    """As Poolside sends them, and vLLM for some models."""
+    service.will_stream(
+        chunk(tool_calls=[call(0, identifier="a", name="time", arguments="")]),
+        chunk(tool_calls=[call(0, identifier="b", arguments='{"city": ')]),
+        chunk(tool_calls=[call(0, identifier="c", arguments='"Oslo"}')]),
+        chunk(tool_calls=[call(0, identifier="d", name="time", arguments='{"city": "Rome"}')]),
+        chunk(finish="tool_calls"),
+    )
+    service.will_stream(chunk(content="Noon."), chunk(finish="stop"))
+    reply = await ask(service, ensembles=[make_clock()])
+    results = [c.text for c in reply if isinstance(c, ResultCanister)]
+    assert results == ["12:00 in Oslo", "12:00 in Rome"]
+
+
 async def test_arguments_may_come_as_an_object(service):
     piece = call(0, identifier="a", name="time", arguments={"city": "Oslo"})
     service.will_stream(chunk(tool_calls=[piece]), chunk(finish="tool_calls"))

@@ -13,6 +13,7 @@ from converser.canisters import (
     document,
     user,
 )
+from converser.codec import dump_canister, load_canister
 from converser.contents import AudioContent, BlobContent, ImageContent, TextualContent
 from converser.exceptions import ModelFailure
 from converser.outcomes import Outcome
@@ -50,6 +51,47 @@ async def test_a_signature_on_its_own_goes_back_in_its_place(service):
         {"text": "One."},
         {"text": "", "thoughtSignature": SIGNATURE},
     ]
+
+
+async def test_what_the_service_s_own_tools_did_goes_back_in_its_place(service):
+    """As it demands where its search stands beside functions."""
+    search = {"toolType": "GOOGLE_SEARCH_WEB", "id": "s1", "args": {"queries": ["Oslo"]}}
+    found = {"toolType": "GOOGLE_SEARCH_WEB", "id": "s1", "response": {"n": [1]}}
+    parts = [
+        {"text": "First"},
+        {"toolCall": search, "thoughtSignature": SIGNATURE},
+        {"toolResponse": found, "thoughtSignature": SIGNATURE},
+        {"executableCode": {"language": "PYTHON", "code": "print(1)"}},
+        {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}},
+        {"text": "Then"},
+        {
+            "functionCall": {"id": "c", "name": "time", "args": {"city": "Oslo"}},
+            "thoughtSignature": SIGNATURE,
+        },
+    ]
+    service.will_stream(*map(WIRE._chunk, parts), WIRE._chunk({"text": ""}, "STOP"))
+    service.will_answer("Noon.")
+    reply = await service.ask(ensembles=[make_clock()[0]])
+    assert reply[0].text == "FirstThen"
+    service.will_answer("Yes.")
+    revived = [load_canister(dump_canister(canister)) for canister in reply]
+    await service.ask([user("Go"), *revived, user("Sure?")])
+    for body in service.bodies[1:]:
+        sent = body["contents"][1]["parts"]
+        assert [next(key for key in part if key != "thoughtSignature") for part in sent] == [
+            next(iter(part)) for part in parts
+        ]
+        assert [part.get("thoughtSignature") for part in sent] == [
+            part.get("thoughtSignature") for part in parts
+        ]
+        assert _camelize(sent[1]["toolCall"]) == search
+        assert _camelize(sent[2]["toolResponse"]) == found
+        assert sent[3]["executableCode"] == parts[3]["executableCode"]
+        assert sent[4]["codeExecutionResult"] == parts[4]["codeExecutionResult"]
+
+
+def _camelize(sent):
+    return {{"tool_type": "toolType"}.get(key, key): value for key, value in sent.items()}
 
 
 @pytest.mark.parametrize(("model", "signed"), [("gemini-3-pro", True), ("gemini-2.5-flash", False)])

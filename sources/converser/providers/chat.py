@@ -261,9 +261,12 @@ class _Answer:
     def _extend_call(
         self, index: int | None, identifier: str, name: str, arguments: str, signature: Any
     ) -> None:
-        """Adds a piece to its call; some servers give all calls one index or none, and no identifiers."""
+        """Adds a piece to its call; some servers give all calls one index or none, and no identifiers.
+
+        Others give each piece of a call an identifier of its own: what has no name begins no call.
+        """
         for call in reversed(self._calls):
-            if call.index == index and identifier in ("", call.identifier):
+            if call.index == index and (identifier in ("", call.identifier) or not name):
                 if not identifier and name and arguments.startswith("{") and call.is_whole():
                     break
                 call.arguments.append(arguments)

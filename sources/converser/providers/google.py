@@ -17,7 +17,7 @@ from ..turns import STOP_FILTERED, STOP_LENGTH, Call, Controls, TurnCompleted, T
 from .clients import Clients
 from .failures import TRY_AGAIN, Service, describe_place, find_key, import_sdk
 from .gemini_dialect import translate_for_gemini
-from .google_contents import PROVIDER, GoogleConversation, is_recent, nativize_tool
+from .google_contents import PROVIDER, SERVED, GoogleConversation, is_recent, nativize_tool
 from .streaming import Stream, StreamingProvider
 from .translations import GO_ON, Message
 
@@ -38,6 +38,8 @@ _STOP_REASONS = {
     **dict.fromkeys(_FILTERED.split(), STOP_FILTERED),
 }
 """All others, and those that a newer service may have, are mishaps."""
+_NATIVE = frozenset(("signature", "thought", "served"))
+"""What parts have that must go back to the service as it came."""
 _NOT_STOPPED = "FINISH_REASON_UNSPECIFIED"
 _RETRY_DELAY = 0.5
 _PATIENCE = 600
@@ -180,13 +182,16 @@ class _Answer:
             self._calls.append(Call(name=name, arguments=arguments, identifier=call.id or ""))
             self._parts.append({**kept, "call": True})
             return []
+        if served := part.model_dump(mode="json", include=SERVED, exclude_none=True):
+            self._parts.append({**kept, "served": served})
+            return []
         text = part.text or ""
         if not text and not kept:
             return []
         thought = {"thought": True} if part.thought else {}
-        last = self._parts[-1] if self._parts else {"signature": ""}
+        last = self._parts[-1] if self._parts else {}
         # Parts with a signature must go back as they came; the others are pieces of one.
-        if kept or "signature" in last or "call" in last or ("thought" in last) != bool(thought):
+        if kept or not _is_open(last) or ("thought" in last) != bool(thought):
             self._parts.append({**kept, **thought, "text": text})
         else:
             last["text"] += text
@@ -203,9 +208,9 @@ class _Answer:
             raise ModelFailure(
                 f"{self._service.who} stopped for the reason {self._reason}.", remedy=TRY_AGAIN
             )
-        spoken = [part for part in self._parts if "call" not in part and "thought" not in part]
+        spoken = [part for part in self._parts if "text" in part and "thought" not in part]
         text = "".join(part["text"] for part in spoken)
-        native = any("signature" in part or "thought" in part for part in self._parts)
+        native = any(part.keys() & _NATIVE for part in self._parts)
         canister = AssistantCanister(
             contents=(TextualContent(text=text),) if text else (),
             model=self._model,
@@ -214,3 +219,8 @@ class _Answer:
             extras={PROVIDER: {"model": self._asked, "parts": self._parts}} if native else {},
         )
         return TurnCompleted(canister=canister, calls=tuple(self._calls))
+
+
+def _is_open(part: Message) -> bool:
+    """Whether a part is a piece of text that can go on."""
+    return "text" in part and "signature" not in part

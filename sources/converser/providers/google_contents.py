@@ -32,6 +32,8 @@ from .translations import (
 )
 
 PROVIDER = "google"
+SERVED = {"tool_call", "tool_response", "executable_code", "code_execution_result"}
+"""What the service's own tools did in an answer, which goes back to it as it came."""
 _GENERATION = re.compile(r"gemini-(\d+)")
 _IMAGES = frozenset(("image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"))
 _SHOWN_IN_RESULTS = frozenset(("image/png", "image/jpeg", "image/webp", "application/pdf"))
@@ -142,6 +144,8 @@ def _revive(part: Mapping[str, Any], calls: Iterator[Message]) -> Message | None
         if call is None:
             return None
         native = call
+    if "served" in part:
+        native = dict(part["served"])
     if part.get("thought"):
         native["thought"] = True
     if "signature" in part:
