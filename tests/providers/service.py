@@ -23,7 +23,7 @@ class Answer:
 
 
 class Service:
-    """Gives answers in order, and keeps what it was asked; GET tells the models that it has."""
+    """Gives answers in order, and keeps what it was asked; GET tells the models that it has, if any."""
 
     def __init__(self, listing):
         self.answers: list[Answer] = []
@@ -78,7 +78,9 @@ def _make_handler(service):
             self._give(service.decide(json.loads(body)))
 
         def do_GET(self):
-            self._give(Answer(json.dumps(service.listing).encode(), kind="application/json"))
+            status = 200 if service.listing else 404
+            body = json.dumps(service.listing or {}).encode()
+            self._give(Answer(body, status=status, kind="application/json"))
 
         def _give(self, answer):
             self.close_connection = not answer.lasts

@@ -226,6 +226,19 @@ async def test_a_known_model_is_not_called_unknown_where_something_else_is_not_t
     assert "Did you mean" not in str(caught.value)
 
 
+async def test_an_address_with_too_much_or_too_little_at_its_end_is_told_as_it_should_be(wire):
+    with Stage(wire) as service:
+        right = service.url + wire.path
+        service.will_fail(404, wire.error(404, "page not found"), times=8)
+        service.listing = None
+        for astray in (service.url, f"{service.url}/v1", f"{right}/chat/completions"):
+            if astray == right:
+                continue
+            with pytest.raises(ModelFailure, match=rf"base_url, which may have to be {right}\.$"):
+                async with wire.access(service, base_url=astray) as model:
+                    await converse(model)
+
+
 async def test_after_429_it_tries_again(wire, service):
     service.will_fail(429, wire.error(429, "slow down"))
     service.will_answer("Here.")

@@ -32,7 +32,8 @@ class Wire:
 
     def access(self, service, model="model-1", **options):
         url = service.url + self.path
-        return access_model(f"{self.provider}:{model}", base_url=url, **{**self.options, **options})
+        options = {"base_url": url, **self.options, **options}
+        return access_model(f"{self.provider}:{model}", **options)
 
     def access_without_key(self):
         return access_model(f"{self.provider}:model-1", **self.options)

@@ -83,7 +83,7 @@ def connect(
         lambda client: client.close(),
     )
     place = describe_place(str(clients.first.base_url))
-    return clients, Service(name=name, place=place, key=found)
+    return clients, Service(name=name, place=place, key=found, path="/v1")
 
 
 class ChatClient:

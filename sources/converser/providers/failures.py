@@ -58,6 +58,9 @@ _TROUBLES = {
     ),
 }
 """What the SDKs raise where nothing of an answer came, in our words, with the remedy."""
+_ENDPOINT = re.compile(r"/((chat/)?completions|responses|messages|models)$")
+_VERSION = re.compile(r"/v\d\w*$")
+"""What people leave at the end of an address, or leave off."""
 _WORDS_MAX = 500
 _SECRET_MIN = 8
 
@@ -92,6 +95,8 @@ class Service:
     key: Key
     status_attribute: str = "status_code"
     """What the errors of the SDK call the HTTP status with which the service answered."""
+    path: str = ""
+    """What addresses of such services end in, where the SDK does not add it."""
 
     @property
     def who(self) -> str:
@@ -151,17 +156,28 @@ class Service:
 
         Where it does know it, something else is not there, and its own words tell what.
         """
+        remedy = "Check the name of the model, and base_url."
         try:
             names = await list_models()
-        except Exception:
+        except Exception as other:
             names = []
+            if self.read_status(other) == 404:
+                remedy = f"{remedy[:-1]}{self._mend_place()}."
         if model in names:
             self._fail_status(404, failure)
-        remedy = "Check the name of the model, and base_url."
         if names:
             remedy = suggest_name(model, names)
         words = f"is not known there: {self._quote(failure)}."
         raise ModelFailure(f"{self.who} {words}", remedy=remedy) from failure
+
+    def _mend_place(self) -> str:
+        """What an address may have to be, at which neither the model nor a list of models is."""
+        root = _ENDPOINT.sub("", self.place)
+        if not self.path:
+            root = _VERSION.sub("", root)
+        elif not _VERSION.search(root):
+            root += self.path
+        return "" if root == self.place else f", which may have to be {root}"
 
     def lack_words(self) -> NoReturn:
         """Raises that there is nothing which a model could answer."""
