@@ -41,7 +41,7 @@ class Clients:
         """The client of this loop."""
         loop = find_loop()
         if loop not in self._clients:
-            self._clients[loop] = self._spares.pop() if self._spares else self._create()
+            self._clients[loop] = self._take()
             await self._bury()
         return self._clients[loop]
 
@@ -51,8 +51,16 @@ class Clients:
             await self._close(client)
         await self._bury()
 
+    def _take(self) -> Any:
+        """The first client, or another; loops of other threads may take one at the same time."""
+        try:
+            return self._spares.pop()
+        except IndexError:
+            return self._create()
+
     async def _bury(self) -> None:
         """Closes clients whose loop has ended, lest the SDK try it later; their connections are dead."""
-        for loop in [loop for loop in self._clients if getattr(loop, "is_closed", bool)()]:
+        # A copy, as loops of other threads come and go meanwhile.
+        for loop in [loop for loop in list(self._clients) if getattr(loop, "is_closed", bool)()]:
             with suppress(Exception):
                 await self._close(self._clients.pop(loop))

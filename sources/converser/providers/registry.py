@@ -65,7 +65,7 @@ def _suggest_provider(name: str, known: list[str]) -> str:
         return f"Did you mean '{provider}:{model}'?"
     family = next((each for each in _FAMILIES if name.lower().startswith(each)), "")
     if not family:
-        return suggest_name(name, known)
+        return suggest_name(name.strip().lower(), known)
     meant = _FAMILIES[family]
     return f"Did you mean {meant if name.lower() == family else f'{meant}:{name}'!r}?"
 

@@ -233,7 +233,7 @@ class Definitions:
 
     def translate(self, invokers: Mapping[str, Invoker]) -> list[Message]:
         """The definitions of a set of tools; the same set gives the same list."""
-        for known, _, tools in self._sets:
+        for known, _, tools in list(self._sets):  # Other threads may add to them meanwhile.
             if known is invokers:
                 return tools
         # The tools of a set live as long as it is kept, so that no other has their identity.
@@ -243,7 +243,7 @@ class Definitions:
         return tools
 
     def _define(self, invoker: Invoker) -> Message:
-        for _, messages, _ in self._sets:
+        for _, messages, _ in list(self._sets):
             if (message := messages.get(id(invoker))) is not None:
                 return message
         return self._nativize(invoker)
