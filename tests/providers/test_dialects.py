@@ -369,3 +369,11 @@ def test_gemini_is_told_in_words_of_choices_that_it_refuses():
     assert "enum" not in told["a"]
     assert '["", "x"]' in told["a"]["description"]
     assert told["b"] == {"type": "string", "enum": ["x", "y"]}
+
+
+def test_gemini_is_not_shut_out_of_true_where_it_is_a_choice_beside_one():
+    properties = {"a": {"enum": [1, True]}, "b": {"enum": [None, 1]}}
+    told = translate_for_gemini({"type": "object", "properties": properties})["properties"]
+    assert "anyOf" not in told["a"]
+    assert "[1, true]" in told["a"]["description"]
+    assert told["b"]["anyOf"] == [{"type": "number", "enum": [1]}, {"type": "null"}]

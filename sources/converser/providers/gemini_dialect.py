@@ -164,7 +164,7 @@ def _add_choices(choices: Sequence[Any], native: Schema, told: Schema) -> None:
         native["enum"] = plain
         if all(isinstance(choice, str) for choice in plain):
             native.setdefault("type", "string")
-    elif plain and all(choice is None or choice in plain for choice in choices):
+    elif plain and len(plain) + sum(choice is None for choice in choices) == len(choices):
         kinds = {"string" if isinstance(choice, str) else "number" for choice in plain}
         kind: Schema = {"type": kinds.pop()} if len(kinds) == 1 else {}
         native.pop("type", None)
