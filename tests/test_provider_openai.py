@@ -271,6 +271,12 @@ async def test_an_error_in_the_stream_is_a_failure(service):
         await ask(service)
 
 
+async def test_an_error_in_mid_stream_is_told_also_where_it_is_only_words(service):
+    service.will_stream(chunk(content="Let"), {"error": "The runner has stopped"})
+    with pytest.raises(ModelFailure, match=r"broke off: APIError: The runner has stopped\."):
+        await ask(service)
+
+
 async def test_a_context_that_is_full_in_mid_stream_is_told_with_the_remedy(service):
     full = {"error": {"code": 500, "message": "Context size has been exceeded."}}
     service.will_stream(chunk(content="So"), full)

@@ -130,6 +130,19 @@ async def test_failures_within_the_stream_are_told(service):
         await service.ask([user("Go")])
 
 
+async def test_an_image_that_is_refused_within_the_stream_is_told_of_instead(service):
+    response = WIRE._response("failed", [])
+    message = "The image data you provided does not represent a valid image."
+    response["error"] = {"code": "image_parse_error", "message": message}
+    created = WIRE._event("response.created", response=WIRE._response("in_progress", []))
+    service.will_stream(created, WIRE._event("response.failed", response=response))
+    service.will_answer("Well.")
+    picture = ImageContent(data=b"png", mimetype="image/png")
+    assert (await service.ask([user("Look", picture)])).text == "Well."
+    parts = service.bodies[1]["input"][0]["content"]
+    assert [part["type"] for part in parts] == ["input_text", "input_text"]
+
+
 async def test_images_and_documents_find_their_parts(service):
     service.will_answer("Fine.")
     pdf = BlobContent(data=b"%PDF", mimetype="application/pdf", name="a.pdf")

@@ -188,7 +188,8 @@ class Service:
 
     def break_off(self, failure: Exception | None = None, *, heard: bool = True) -> NoReturn:
         """Raises that an answer did not come to its end; where nothing of it came, it may be none."""
-        cause = "" if failure is None else f": {shorten(f'{type(failure).__name__}: {failure}')}"
+        words = failure and f": {shorten(f'{type(failure).__name__}: {_read_words(failure)}')}"
+        cause = words or ""
         cause = self.key.hide(cause)
         remedy = find_remedy(cause)
         raise ModelFailure(

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 _GENERATION = re.compile(r"gpt-(\d+)(?:\.(\d+))?")
 _DEFERS_SINCE = (5, 4)
+_BAD_REQUEST = 400
+_ERROR = "an error: "
 _NOTHING_ENCRYPTED = "ncrypted content is not supported"
 _STOP_REASONS = {"max_output_tokens": STOP_LENGTH, "content_filter": STOP_FILTERED}
 
@@ -91,6 +93,9 @@ class ResponsesProvider(StreamingProvider[ResponsesConversation]):
         if is_first and _NOTHING_ENCRYPTED in str(failure):
             self._reasons = False
             raise Concession from failure
+        if isinstance(failure, ModelFailure):  # The service refuses some images only on the way.
+            words = failure.message.partition(_ERROR)[2]
+            self._veil.draw(request.canisters, _BAD_REQUEST, words, request.conceded)
         super()._concede(failure, request, deferral=deferral)
 
     def _compose_tools(self, request: TurnRequest) -> list[Message]:
@@ -164,9 +169,8 @@ class _Answer:
         return []
 
     def _fail(self, words: str) -> None:
-        raise ModelFailure(
-            f"{self._service.who} answered with an error: {words}.", remedy=find_remedy(words)
-        )
+        said = f"{self._service.who} answered with {_ERROR}{words.rstrip('.')}."
+        raise ModelFailure(said, remedy=find_remedy(words))
 
     def complete(self) -> TurnCompleted | None:
         """The end of the turn, or None where it has not come."""
