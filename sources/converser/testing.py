@@ -140,15 +140,16 @@ class _Script:
         )
 
 
-def _is_list_of_pairs(speech: Any) -> bool:
+def _is_list_of_pairs(speech: object) -> bool:
     """Whether these are calls: names of tools, each with its arguments."""
-    return isinstance(speech, Sequence) and all(
-        isinstance(pair, Sequence)
-        and len(pair) == 2
-        and isinstance(pair[0], str)  # pyright: ignore[reportUnknownArgumentType]
-        and not isinstance(pair, str)
-        for pair in speech  # pyright: ignore[reportUnknownVariableType]
-    )
+    return isinstance(speech, Sequence) and all(map(_is_pair, cast("Sequence[object]", speech)))
+
+
+def _is_pair(value: object) -> bool:
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        return False
+    pair = cast("Sequence[object]", value)
+    return len(pair) == 2 and isinstance(pair[0], str)
 
 
 def resolve_name(name: str, invokers: Mapping[str, Invoker]) -> str:
