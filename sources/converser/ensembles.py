@@ -7,7 +7,6 @@ import asyncio
 import difflib
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import partial
@@ -18,22 +17,20 @@ import anyio
 import frigid
 from typing_extensions import Self
 
-from .arguments import ArgumentsGate, Strictness
+from .arguments import Strictness
 from .collecting import ease_collector
 from .conflicts import index_tools, refuse_conflicts
 from .costs import estimate_tokens
 from .events import Announce, ServerStateChanged, ToolsChanged
 from .exceptions import InvokerAbsence, MCPFailure, NameConflict, SchemaInvalidity
+from .gates import GateMaker
 from .hygiene import clean_text
 from .immutables import EMPTY, FrozenDictionary
-from .invokers import Context, Invocable, InvocationResult, Invoker, Tool, keep_known, peek_schema
+from .invokers import Context, Invocable, InvocationResult, Invoker, Tool, keep_known
 from .naming import Naming, assign_names, suggest_name
-from .schemas import list_readings
 from .selection import Selection
 
 _ABANDONING_TIME_MAX = 0.1
-_UNUSABLE = "The schema is unusable"
-_MENDED = "its schema is read as what it surely means, as it has a slip"
 _log = logging.getLogger(__name__)
 _NO_INVOKERS: Mapping[str, Invoker] = frigid.Dictionary[str, Invoker]()
 
@@ -124,7 +121,7 @@ class Ensemble:
         self._disabled: Mapping[str, str] = frigid.Dictionary[str, str]()
         self._remarks: tuple[str, ...] = ()
         self._observers: list[Announce] = []
-        self._adopt(tuple(tools))
+        self._adopt(tuple(tools), self._create_maker())
         self._is_known = connection is None or bool(self._pairs)
         if connection is not None:
             connection.watch(on_tools=self.refresh, on_state=self._tell_state)
@@ -187,8 +184,10 @@ class Ensemble:
             self.interruption = connection.interruption
             if self.interruption is not None:
                 tools = keep_known(listed, self.tools)
+            maker = self._create_maker()
+            await maker.prepare(filter(self.configuration.selection.admits, tools))
             before = self._invokers
-            self.remember(tools)
+            self._expose(tools, maker)
         if kept := [tool.name for tool in tools[len(listed) :]]:
             words = clean_text(", ".join(kept), limit=1_000)
             self._remarks += (f"These tools are kept as they were known: {words}.",)
@@ -199,15 +198,23 @@ class Ensemble:
 
     def remember(self, tools: Iterable[Tool]) -> None:
         """Exposes tools as they were seen earlier; the first call connects."""
+        self._expose(tools, self._create_maker())
+
+    def _create_maker(self) -> GateMaker:
+        settings = self.configuration
+        return GateMaker(repair=settings.repair, strictness=settings.strictness)
+
+    def _expose(self, tools: Iterable[Tool], maker: GateMaker) -> None:
         if (connection := self.connection) is not None:
-            self._adopt([(tool, partial(_call_tool, connection, tool.name)) for tool in tools])
+            pairs = [(tool, partial(_call_tool, connection, tool.name)) for tool in tools]
+            self._adopt(pairs, maker)
             self._is_known = True
 
     def reconfigure(self, configuration: EnsembleConfiguration) -> None:
         """Treats the tools that are known in another way from now on; the connection stays."""
         before, self.configuration = self.configuration, configuration
         try:
-            self._adopt(self._pairs)
+            self._adopt(self._pairs, self._create_maker())
         except NameConflict:
             self.configuration = before
             raise
@@ -295,7 +302,7 @@ class Ensemble:
             timeout_maximum=settings.timeout_maximum,
         )
 
-    def _adopt(self, pairs: Sequence[tuple[Tool, Invocable]]) -> None:
+    def _adopt(self, pairs: Sequence[tuple[Tool, Invocable]], maker: GateMaker) -> None:
         """Makes invokers of the selected tools and publishes them, all at once."""
         selection = self.configuration.selection
         remarks = [
@@ -310,7 +317,7 @@ class Ensemble:
         disabled: dict[str, str] = {}
         for listed, invocable in chosen.values():
             try:
-                tool, gate = self._compile(listed)
+                tool, gate = maker.make(listed)
             except SchemaInvalidity as failure:
                 disabled[listed.name] = str(failure)
                 continue
@@ -330,28 +337,6 @@ class Ensemble:
         self._invokers = frigid.Dictionary(sorted(invokers.items()))
         self._disabled = frigid.Dictionary(sorted(disabled.items()))
         self._remarks = tuple(remarks)
-
-    def _compile(self, tool: Tool) -> tuple[Tool, ArgumentsGate]:
-        """The gate of a tool; where its schema has slips, those of the tool as it is surely meant."""
-        try:
-            return tool, self._create_gate(tool)
-        except SchemaInvalidity as failure:
-            for schema in list_readings(peek_schema(tool)):
-                mended = replace(tool, arguments_schema=schema)
-                with suppress(SchemaInvalidity):
-                    gate = self._create_gate(mended)
-                    slip = failure.message.removeprefix(_UNUSABLE)
-                    gate.remarks = (f"{_MENDED}{slip}", *gate.remarks)
-                    return mended, gate
-            raise
-
-    def _create_gate(self, tool: Tool) -> ArgumentsGate:
-        return ArgumentsGate(
-            peek_schema(tool),
-            owner=tool,
-            repair=self.configuration.repair,
-            strictness=self.configuration.strictness,
-        )
 
 
 def _call_tool(
