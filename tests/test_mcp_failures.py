@@ -242,6 +242,8 @@ async def test_a_server_of_an_unknown_protocol_is_told() -> None:
     )
     assert isinstance(failure, converser.MCPProtocolFailure)
     assert "1999-01-01" in str(failure)
+    assert failure.exit_code is None  # it was us who ended it, as there was no agreement
+    assert "exit code" not in str(failure)
 
 
 async def test_who_waits_together_fails_together() -> None:

@@ -49,6 +49,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
         self._on_end = on_end
         self._framer = Framer(bounds)
         self._over = False
+        self._ails = self._is_sent_off = False
         self._exited = anyio.Event()
         self._transport: asyncio.SubprocessTransport | None = None
         self._stdin: asyncio.WriteTransport | None = None
@@ -113,6 +114,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
         if self._transport is None:  # it never started
             self._close_lifeline()
             return
+        self._is_sent_off = not self._ails
         if self._stdin is not None:
             self._stdin.close()
         with anyio.move_on_after(_POLITE_GRACE):
@@ -160,6 +162,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         """Called by the loop when a stream has ended; who reads no more may still answer what it has read."""
+        self._ails = self._ails or fd != 2
         if fd == 0:
             self._on_lost()
         elif fd == 1:
@@ -168,7 +171,8 @@ class ServerProcess(asyncio.SubprocessProtocol):
     def process_exited(self) -> None:
         """Called by the loop when the process has ended; its last lines may still be on their way."""
         self._exited.set()
-        self._ring.exit_code = self.exit_code
+        if not self._is_sent_off:  # else it says nothing of what went wrong
+            self._ring.exit_code = self.exit_code
         self._finish_soon()
 
     def connection_lost(self, exc: Exception | None) -> None:
