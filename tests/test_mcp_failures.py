@@ -227,6 +227,11 @@ async def test_a_call_that_is_not_answered_times_out(raw_command: Callable[[str]
     assert caught.value.outcome is converser.Outcome.TIMED_OUT
 
 
+async def test_a_failure_of_no_known_kind_has_a_remedy_too() -> None:
+    failure = await fail_to_connect(converser.HttpMCPClient("http://127.0.0.1:99999/mcp"))
+    assert "port must be 0-65535. Check its configuration" in str(failure)
+
+
 async def test_a_server_of_an_unknown_protocol_is_told() -> None:
     code = (
         "from tests.servers import raw\n"

@@ -104,9 +104,13 @@ def translate_failure(failure: BaseException, site: Site) -> MCPFailure:
         return _report_invalid_message(site, failure)
     if isinstance(failure, OSError) or _is_of_http(failure):
         return _report_unreachable(site, failure)
-    words = clean_text(str(failure) or type(failure).__name__, limit=MESSAGE_LIMIT)
+    words = clean_text(str(failure) or type(failure).__name__, limit=MESSAGE_LIMIT).rstrip(".")
+    what = "arguments" if site.stage == "call" else "configuration"
     return MCPProtocolFailure(
-        f"{site.describe()} cannot be used: {words}.{site.epilogue}", cause=failure, **site.at()
+        f"{site.describe()} cannot be used: {words}.{site.epilogue}",
+        remedy=f"Check its {what}, or report this to the server's authors.",
+        cause=failure,
+        **site.at(),
     )
 
 
