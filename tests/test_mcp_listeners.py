@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncGenerator, Iterator
+from pathlib import Path
 
 import anyio
 import pytest
@@ -107,3 +109,25 @@ async def test_a_listener_for_states_that_raises_harms_no_connection(
         assert (await client.call_tool("echo", {"text": "fine"})).text == "fine"
         await client.disconnect()
     assert heard == [State.PENDING, State.CONNECTED, State.DISCONNECTED]
+
+
+async def test_a_listener_for_tools_whose_own_work_was_cancelled_ends_no_session(
+    tmp_path: Path,
+) -> None:
+    heard = asyncio.Event()
+
+    async def hear() -> None:
+        heard.set()
+        await wait_in_vain()
+
+    folder = Path(__file__).parent / "faults" / "overstdio"
+    command = [sys.executable, str(folder), "ChangeFlood"]
+    client = converser.StdioMCPClient(command, {"FAULT_NOTES": str(tmp_path / "notes")})
+    client.watch(on_tools=hear, on_state=lambda *_: None)
+    with anyio.fail_after(LIMIT):
+        await client.call_tool("trouble", {})
+        await heard.wait()
+        await anyio.wait_all_tasks_blocked()
+        assert (await client.call_tool("echo", {"text": "fine"})).text == "fine"
+        assert client.reconnects == 0
+        await client.disconnect()

@@ -13,6 +13,7 @@ from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost, 
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from ..tasks import shelter
 from .http.exchanges import Throttle
 
 _QUIET = 0.1
@@ -77,7 +78,7 @@ class ChangeSignal:
                 await self._throttle.wait()  # some tell of a change whenever they list
                 self._hint = anyio.Event()
                 try:
-                    await react()
+                    await shelter(react)
                 except Exception as failure:
                     _log.warning("The tools could not be listed again: %s", failure)
                     self.doubt()
