@@ -36,6 +36,10 @@ async def answer_in_vain(_: converser.Elicitation) -> converser.ElicitationAnswe
     return converser.ElicitationAnswer()
 
 
+def ignore(_state: str, _reason: str) -> None:
+    """Has no ears for states."""
+
+
 @pytest.fixture(scope="module")
 async def client(place: Place) -> AsyncGenerator[converser.MCPClient]:
     client = place.create_client(elicit=answer_in_vain)
@@ -99,11 +103,8 @@ async def test_a_listener_for_states_that_raises_harms_no_connection(
         heard.append(state)
         raise mistake
 
-    async def ignore() -> None:
-        pass
-
     client = place.create_client()
-    client.watch(on_tools=ignore, on_state=hear)
+    client.watch(on_tools=wait_in_vain, on_state=hear)
     with anyio.fail_after(LIMIT):
         await client.connect()
         assert (await client.call_tool("echo", {"text": "fine"})).text == "fine"
@@ -123,7 +124,7 @@ async def test_a_listener_for_tools_whose_own_work_was_cancelled_ends_no_session
     folder = Path(__file__).parent / "faults" / "overstdio"
     command = [sys.executable, str(folder), "ChangeFlood"]
     client = converser.StdioMCPClient(command, {"FAULT_NOTES": str(tmp_path / "notes")})
-    client.watch(on_tools=hear, on_state=lambda *_: None)
+    client.watch(on_tools=hear, on_state=ignore)
     with anyio.fail_after(LIMIT):
         await client.call_tool("trouble", {})
         await heard.wait()
