@@ -256,6 +256,29 @@ async def test_tools_of_the_service_go_back_with_their_input_and_so_does_unsigne
     assert step[1]["input"] == {"query": "x"}
 
 
+async def test_citations_go_back_without_what_the_service_does_not_take(service):
+    place = {"start_char_index": 0, "end_char_index": 4, "document_index": 0}
+    citation = {"type": "char_location", "cited_text": "Noon", "document_title": None, **place}
+    delta = {"type": "citations_delta", "citation": {**citation, "file_id": None}}
+    before, after = WIRE.answer("Noon.", thought=True)
+    cited = WIRE._event("content_block_delta", index=1, delta=delta)
+    service.will_stream(*before, cited, *after)
+    reply = await service.ask([user("Go")])
+    service.will_answer("Yes.")
+    await service.ask([user("Go"), *reply, user("On")])
+    assert service.bodies[1]["messages"][1]["content"][1]["citations"] == [citation]
+
+
+async def test_the_title_of_a_document_is_no_longer_than_the_service_takes(service):
+    service.will_answer("Fine.")
+    uri = f"https://bucket.example/{'x' * 1000}"
+    text = BlobContent(data=b"a,b", mimetype="text/csv", uri=uri, encoding="utf-8")
+    pdf = BlobContent(data=b"%PDF", mimetype="application/pdf", uri=uri)
+    await service.ask([user("Look", text, pdf)])
+    titles = [block.get("title") for block in service.bodies[0]["messages"][0]["content"]]
+    assert titles == [None, uri[:255], uri[:255]]
+
+
 async def test_thinking_that_was_cut_off_unsigned_does_not_go_back(service):
     before, after = WIRE.answer(thought=True, stop="length")
     service.will_stream(*[piece for piece in before if b"signature_delta" not in piece], *after)

@@ -208,10 +208,9 @@ class _Answer:
         if delta.type == "input_json_delta":
             self._arguments[index].append(delta.partial_json)
         elif delta.type == "citations_delta":
-            block["citations"] = [
-                *(block.get("citations") or ()),
-                delta.citation.to_dict(mode="json"),
-            ]
+            citation = delta.citation.to_dict(mode="json")
+            citation.pop("file_id", None)  # The service tells it, but does not take it back.
+            block["citations"] = [*(block.get("citations") or ()), citation]
         elif (place := _GROWING.get(delta.type)) is not None:
             text: str = getattr(delta, place)
             block[place] = (block.get(place) or "") + text

@@ -35,6 +35,7 @@ PROVIDER = "anthropic"
 _MARK = {"type": "ephemeral"}
 _LOOKED_BACK = 20
 """Blocks before a mark among which the service finds what it kept."""
+_TITLE_MAX = 255
 THINKING = ("thinking", "redacted_thinking")
 
 
@@ -187,16 +188,19 @@ def _nativize_part(content: Content, title: str | None = None) -> list[Message]:
     title = title or content.name or content.uri
     if content.mimetype != "application/pdf":
         return _create_document(content.text or "", title)
-    block = {"type": "document", "source": _encode(content.data, content.mimetype)}
-    return [{**block, "title": title} if title else block]
+    return [_entitle(_encode(content.data, content.mimetype), title)]
 
 
 def _create_document(text: str, title: str | None) -> list[Message]:
     if not text.strip():
         return []
-    source = {"type": "text", "media_type": "text/plain", "data": text}
+    return [_entitle({"type": "text", "media_type": "text/plain", "data": text}, title)]
+
+
+def _entitle(source: dict[str, Any], title: str | None) -> Message:
+    """A document with its title; the addresses of some resources are longer than the service takes."""
     block: Message = {"type": "document", "source": source}
-    return [{**block, "title": title} if title else block]
+    return {**block, "title": title[:_TITLE_MAX]} if title else block
 
 
 def _encode(data: bytes, mimetype: str) -> dict[str, Any]:
