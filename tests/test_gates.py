@@ -47,7 +47,7 @@ class Heavy:
     interruption = None
 
     def __init__(self, count: int) -> None:
-        self._schemas = [demand(f"^[a-z]{{1,9}}{n}%d$", 400) for n in range(count)]
+        self.schemas = [demand(f"^[a-z]{{1,9}}{n}%d$", 400) for n in range(count)]
 
     async def connect(self) -> None: ...
 
@@ -62,7 +62,7 @@ class Heavy:
         light = {"type": "object"}
         return [
             Tool(name="light", arguments_schema=light),
-            *(Tool(name=f"t{n}", arguments_schema=s) for n, s in enumerate(self._schemas)),
+            *(Tool(name=f"t{n}", arguments_schema=s) for n, s in enumerate(self.schemas)),
         ]
 
 
@@ -97,3 +97,18 @@ async def test_what_comes_after_too_much_work_is_told_and_costs_nothing_that_cam
         await ensemble.connect()
     assert "took too long to read" in ensemble.disabled["t1"]
     assert "light" in ensemble.invokers
+
+
+async def test_ten_thousand_usual_tools_are_all_exposed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also on a machine so slow that what all of them are allowed is long gone."""
+    monkeypatch.setattr("converser.gates._SECONDS_MAX", 0.05)
+    fields = {f"p{n}": {"type": ["string", "null"], "maxLength": n + 1} for n in range(4)}
+    connection = Heavy(0)
+    connection.schemas = [
+        {"type": "object", "properties": fields, "required": [f"p{n % 4}"], "title": f"Tool {n}"}
+        for n in range(10_000)
+    ]
+    ensemble = converser.Ensemble("many", connection=connection)
+    with anyio.fail_after(LIMIT):
+        await ensemble.connect()
+    assert len(ensemble.invokers) == 10_001

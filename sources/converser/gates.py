@@ -18,7 +18,8 @@ from .schemas import list_readings
 _UNUSABLE = "The schema is unusable"
 _MENDED = "its schema is read as what it surely means, as it has a slip"
 _SECONDS_MAX = 3.0
-"""Of work on the schemas of one listing; thousands of usual ones take a tenth of that, and hostile ones any time."""
+_SECONDS_EACH = 0.005
+"""Of work on the schemas of one listing: so much, and more for each tool, ten times what a usual one takes."""
 _TURN = 0.02
 
 Gated = tuple[Tool, ArgumentsGate]
@@ -55,7 +56,7 @@ class GateMaker:
         return made
 
     def _compile_in_time(self, tool: Tool) -> Gated | SchemaInvalidity:
-        if self._spent > _SECONDS_MAX:
+        if self._spent > _SECONDS_MAX + _SECONDS_EACH * len(self._made):
             return SchemaInvalidity(
                 f"{_UNUSABLE}: those of the tools before it took too long to read.",
                 remedy="Expose fewer tools, or ask their author for simpler schemas.",
