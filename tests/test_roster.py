@@ -284,6 +284,39 @@ async def test_an_observer_that_raises_harms_nothing(caplog: pytest.LogCaptureFi
     assert "no ears" in caplog.text
 
 
+async def test_an_observer_can_close_the_roster() -> None:
+    closed = anyio.Event()
+
+    async def observe(event: converser.Event) -> None:
+        if isinstance(event, converser.ServerStateChanged) and event.state == "connected":
+            await roster.close()
+            closed.set()
+
+    roster = converser.Roster([make_server("a")], observer=observe)
+    with anyio.fail_after(LIMIT):
+        with contextlib.suppress(converser.ConfigurationFailure):  # it may be closed so soon
+            await roster.open()
+        await closed.wait()
+        await roster.close()
+    assert states_of(roster) == {"a": State.DISCONNECTED}
+
+
+async def test_an_observer_that_adds_what_hangs_does_not_hinder_closing() -> None:
+    ears = Ears()
+
+    async def observe(event: converser.Event) -> None:
+        ears(event)
+        if isinstance(event, converser.ServerStateChanged) and event.server == "a":
+            await roster.add(Server.stdio("hanging", processes.raw_command("deaf")))
+
+    roster = converser.Roster([make_server("a")], observer=observe)
+    with anyio.fail_after(LIMIT / 2):  # the hanging one is given twice that
+        async with roster:
+            while states_of(roster).get("hanging") is not State.PENDING:
+                await anyio.lowlevel.checkpoint()
+    assert list(roster.survey()) == ["a"]
+
+
 # Recovery and health.
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Coroutine, Iterable
+from contextvars import ContextVar
 from typing import Any
 
 import anyio
@@ -24,6 +25,7 @@ _log = logging.getLogger(__name__)
 _S = ConnectionState
 
 Work = Callable[[], Coroutine[Any, Any, None]]
+_telling: ContextVar[object] = ContextVar("converser telling", default=None)
 
 
 class Operations:
@@ -39,6 +41,11 @@ class Operations:
         self._closing = self._closed = anyio.Event()
         self._beginnings: set[anyio.CancelScope] = set()
 
+    @property
+    def is_telling(self) -> bool:
+        """Whether it is the observer who asks: whoever waits for it must not be waited for by it."""
+        return _telling.get() is self
+
     async def start(self) -> None:
         """Begins to bring events to the observer."""
         self.is_running = True
@@ -51,6 +58,7 @@ class Operations:
             await closing.wait()
 
         async def relay() -> None:
+            _telling.set(self)
             try:
                 await observe(self._observer, run)
             finally:

@@ -18,6 +18,7 @@ from ..ensembles import Ensemble
 from ..events import Observer
 from ..exceptions import ConfigurationFailure
 from ..tasks import run_aside
+from ..tasks import spawn
 from .chores import repeat
 from .keeping import CatalogueKeeper
 from .members import Member
@@ -111,8 +112,17 @@ class Roster:
                 raise
 
     async def close(self) -> None:
-        """Leaves all connections; those that nobody else shares end. Repeated, it does nothing."""
+        """Leaves all connections; those that nobody else shares end. Repeated, it does nothing.
+
+        The roster's own `async` observer, for whose last word it waits, has it only begin.
+        """
         self._operations.interrupt()
+        if self._operations.is_telling:
+            spawn(self._close, "converser: end of a roster")
+        else:
+            await self._close()
+
+    async def _close(self) -> None:
         with anyio.CancelScope(shield=True):
             async with self._order:
                 await self._end()
@@ -151,9 +161,8 @@ class Roster:
             if member.failure is not None and server.required:
                 raise member.failure
         except BaseException:
-            with anyio.CancelScope(shield=True):
-                async with self._order:
-                    await self._discard(member)
+            with anyio.CancelScope(shield=True):  # which nobody who closes the roster waits for
+                await self._discard(member)
             raise
         return member.survey()
 
