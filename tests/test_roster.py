@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import signal
@@ -187,6 +188,33 @@ async def test_closing_ends_what_is_on_its_way() -> None:
                 await ears.wait_until(lambda: "connected" in ears.states("late"))
                 await roster.close()
         assert states_of(roster) == {}
+
+
+@pytest.mark.parametrize("steps", range(1, 6))
+async def test_who_is_cancelled_again_while_it_is_closed_leaves_nothing_behind(steps: int) -> None:
+    marked, is_open = Marked(processes.raw_command("sound")), anyio.Event()
+
+    async def work() -> None:
+        async with converser.Roster([Server.stdio("a", marked.command)], health=60):
+            is_open.set()
+            await anyio.sleep_forever()
+
+    def list_tasks() -> list[str]:
+        names = [task.get_name() for task in asyncio.all_tasks()]
+        return [name for name in names if name.startswith("converser")]
+
+    before = list_tasks()
+    task = asyncio.create_task(work())
+    with anyio.fail_after(LIMIT):
+        await is_open.wait()
+        task.cancel()
+        for _ in range(steps):
+            await anyio.lowlevel.checkpoint()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        while list_tasks() != before or marked.find_processes():
+            await anyio.lowlevel.checkpoint()
 
 
 async def test_tools_of_a_closed_roster_refuse_instead_of_starting_what_nobody_ends() -> None:

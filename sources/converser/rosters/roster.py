@@ -117,15 +117,25 @@ class Roster:
         The roster's own `async` observer, for whose last word it waits, has it only begin.
         """
         self._operations.interrupt()
-        if self._operations.is_telling:
-            spawn(self._close, "converser: end of a roster")
-        else:
-            await self._close()
+        ended, failures = anyio.Event(), list[Exception]()
 
-    async def _close(self) -> None:
+        async def end() -> None:
+            try:
+                async with self._order:
+                    await self._end()
+            except Exception as failure:
+                failures.append(failure)
+            finally:
+                ended.set()
+
+        # In a task of its own: who is cancelled once more while this is waited for leaves nothing.
+        spawn(end, "converser: end of a roster")
+        if self._operations.is_telling:
+            return
         with anyio.CancelScope(shield=True):
-            async with self._order:
-                await self._end()
+            await ended.wait()
+        if failures:
+            raise failures[0]
 
     async def reconnect(self, name: str) -> ServerSurvey:
         """Connects a server anew, for all who share it; raises where it fails."""
