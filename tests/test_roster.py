@@ -191,12 +191,13 @@ async def test_closing_ends_what_is_on_its_way() -> None:
 
 
 @pytest.mark.parametrize("steps", range(1, 6))
-async def test_who_is_cancelled_again_while_it_is_closed_leaves_nothing_behind(steps: int) -> None:
-    marked, is_open = Marked(processes.raw_command("sound")), anyio.Event()
+@pytest.mark.parametrize("until", ["pending", "connected"])
+async def test_who_is_cancelled_again_leaves_nothing_behind(until: str, steps: int) -> None:
+    """While it is being opened, or closed."""
+    marked, ears = Marked(processes.raw_command("sound")), Ears()
 
     async def work() -> None:
-        async with converser.Roster([Server.stdio("a", marked.command)], health=60):
-            is_open.set()
+        async with converser.Roster([Server.stdio("a", marked.command)], observer=ears, health=60):
             await anyio.sleep_forever()
 
     def list_tasks() -> list[str]:
@@ -206,7 +207,7 @@ async def test_who_is_cancelled_again_while_it_is_closed_leaves_nothing_behind(s
     before = list_tasks()
     task = asyncio.create_task(work())
     with anyio.fail_after(LIMIT):
-        await is_open.wait()
+        await ears.wait_until(lambda: until in ears.states("a"))
         task.cancel()
         for _ in range(steps):
             await anyio.lowlevel.checkpoint()

@@ -54,3 +54,25 @@ async def repeat(period: float, work: Callable[[], Awaitable[object]]) -> None:
             await work()
         except Exception:
             _log.exception("A chore that is done again and again failed")
+
+
+async def finish(
+    work: Callable[[], Coroutine[Any, Any, None]], name: str, *, waits: bool = True
+) -> None:
+    """Does something in a task of its own: who is cancelled again while it is waited for leaves it whole."""
+    ended, failures = anyio.Event(), list[Exception]()
+
+    async def run() -> None:
+        try:
+            await work()
+        except Exception as failure:
+            failures.append(failure)
+        finally:
+            ended.set()
+
+    spawn(run, name)
+    if waits:
+        with anyio.CancelScope(shield=True):
+            await ended.wait()
+        if failures:
+            raise failures[0]

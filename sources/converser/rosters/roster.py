@@ -18,8 +18,7 @@ from ..ensembles import Ensemble
 from ..events import Observer
 from ..exceptions import ConfigurationFailure
 from ..tasks import run_aside
-from ..tasks import spawn
-from .chores import repeat
+from .chores import finish, repeat
 from .keeping import CatalogueKeeper
 from .members import Member
 from .operations import Operations
@@ -108,7 +107,7 @@ class Roster:
                 await self._operations.start()
                 await self._start()
             except BaseException:
-                await self._end()
+                await finish(self._end, "converser: end of a roster")
                 raise
 
     async def close(self) -> None:
@@ -117,25 +116,12 @@ class Roster:
         The roster's own `async` observer, for whose last word it waits, has it only begin.
         """
         self._operations.interrupt()
-        ended, failures = anyio.Event(), list[Exception]()
+        waits = not self._operations.is_telling
+        await finish(self._close, "converser: end of a roster", waits=waits)
 
-        async def end() -> None:
-            try:
-                async with self._order:
-                    await self._end()
-            except Exception as failure:
-                failures.append(failure)
-            finally:
-                ended.set()
-
-        # In a task of its own: who is cancelled once more while this is waited for leaves nothing.
-        spawn(end, "converser: end of a roster")
-        if self._operations.is_telling:
-            return
-        with anyio.CancelScope(shield=True):
-            await ended.wait()
-        if failures:
-            raise failures[0]
+    async def _close(self) -> None:
+        async with self._order:
+            await self._end()
 
     async def reconnect(self, name: str) -> ServerSurvey:
         """Connects a server anew, for all who share it; raises where it fails."""
