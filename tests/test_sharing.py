@@ -117,6 +117,24 @@ async def test_reconnecting_one_reconnects_all() -> None:
     other.assert_legal("a")
 
 
+async def test_a_call_waits_for_a_connection_that_is_made_anew_meanwhile() -> None:
+    marked, ears, answers = Marked(processes.raw_command("sound")), Ears(), []
+    server = Server.stdio("a", marked.command)
+
+    async def ask() -> None:
+        answers.append(await call(roster, "a", "good"))
+
+    with anyio.fail_after(LIMIT):
+        async with converser.Roster([server], observer=ears) as roster:
+            await roster.access_ensemble("a").disconnect()
+            async with anyio.create_task_group() as group:
+                group.start_soon(ask)
+                await ears.wait_until(lambda: ears.states("a")[-1] == "pending")
+                await roster.reconnect("a")
+    assert answers == ["good was called"]
+    assert marked.find_processes() == []
+
+
 async def test_reconnecting_what_is_closed_meanwhile_leaves_nothing_behind() -> None:
     marked = Marked(processes.raw_command("sound"))
     roster = converser.Roster([Server.stdio("a", marked.command)])

@@ -16,7 +16,7 @@ import mcp_types as wire
 from mcp.client.session import ClientSession
 from mcp.shared.exceptions import MCPError
 
-from ..exceptions import MCPConnectionFailure, MCPExecutionFailure, MCPFailure
+from ..exceptions import MCPConnectionFailure, MCPFailure
 from ..hygiene import clean_text
 from ..invokers import NO_CONTEXT, Context, InvocationResult, Tool, keep_known
 from ..outcomes import Outcome
@@ -29,7 +29,6 @@ from .connection import Connection, Patience, Settle
 from .deadlines import PatientTime
 from .eras import EraMemory
 from .failures import (
-    MESSAGE_LIMIT,
     TEXT_LIMIT,
     Site,
     Stage,
@@ -41,7 +40,7 @@ from .failures import (
 )
 from .handlers import Elicitation, ElicitationAnswer, ElicitationHandler, adapt_elicitation
 from .http.guard import StreamWatch
-from .results import interpret_result, is_large
+from .results import interpret_result, is_large, report_tool_error
 from .salvage import Salvager
 from .secrecy import NO_SECRETS
 from .sessions import SessionSetup, Way, open_session
@@ -87,6 +86,7 @@ class SessionClient(ABC):
         self.interruption: MCPFailure | None = None
         """Why the last listing broke off before its last page, if it did."""
         self._remarks: tuple[str, ...] = ()
+        self._renewals = 0  # how many are about to open the connection anew
         self._sites: dict[tuple[Stage, str, float | None], Site] = {}
         self._tools_listeners: list[ToolsListener] = []
         self._state_listeners: list[StateListener] = []
@@ -151,6 +151,20 @@ class SessionClient(ABC):
 
     async def disconnect(self) -> None:
         """Ends the connection, its calls, and the server's process where there is one."""
+        self._renewals = 0
+        await self._end()
+
+    async def reconnect(self) -> None:
+        """Ends the connection and opens another one, for which calls wait that have not left yet."""
+        self._renewals += 1
+        try:
+            await self._end()
+            if self._renewals:
+                await self.connect()
+        finally:
+            self._renewals = max(0, self._renewals - 1)
+
+    async def _end(self) -> None:
         self._connection.find_session()  # raises where that is for others to do
         self.caller.end_calls()
         await self._connection.disconnect()
@@ -254,7 +268,7 @@ class SessionClient(ABC):
     def _interpret(self, result: dict[str, Any], site: Site) -> InvocationResult:
         outcome = interpret_result(result)
         if result.get("isError"):
-            raise self._report_tool_error(outcome, site)
+            raise report_tool_error(outcome, site)
         return self._checks.check(site.tool, outcome)
 
     async def _prepare_repeat(
@@ -278,16 +292,13 @@ class SessionClient(ABC):
         return harmless and translated.outcome is Outcome.UNKNOWN
 
     async def _reach(self, site: Site, attempts: Attempts | None = None) -> ClientSession:
-        """The session; who cannot wait as long as a connection may take is free before.
-
-        A call has not left yet: while a lost connection is being recovered, one failure is not the end.
-        """
+        """The session; to a call, which has not left yet, one failed attempt at recovery is not the end."""
         while True:
             limit = attempts.limit if attempts else None
             try:
                 return await self._connection.connect(limit)
             except Exception as failure:
-                heals = self.state is ConnectionState.RECONNECTING
+                heals = self._renewals > 0 or self.state is ConnectionState.RECONNECTING
                 if attempts and heals and await attempts.wait() and self._is_wanted:
                     continue
                 seconds = self._patience.connect_timeout
@@ -298,7 +309,7 @@ class SessionClient(ABC):
     @property
     def _is_wanted(self) -> bool:
         """Whether an attempt may be repeated: nobody has disconnected meanwhile, who would not end what it opens."""
-        return self.state is not ConnectionState.DISCONNECTED
+        return self._renewals > 0 or self.state is not ConnectionState.DISCONNECTED
 
     def _create_salvager(self) -> Salvager:
         return Salvager(sends_headers=self.transport == "http")
@@ -338,8 +349,7 @@ class SessionClient(ABC):
             await listener()
 
     def _tell_state(self, state: ConnectionState) -> None:
-        failure = self.failure
-        reason = str(failure) if failure else ""
+        reason = str(self.failure or "")
         for listener in self._state_listeners:
             try:
                 listener(state.value, reason)
@@ -388,12 +398,3 @@ class SessionClient(ABC):
                 secrets=self.secrets,
             )
         return site
-
-    def _report_tool_error(self, outcome: InvocationResult, site: Site) -> MCPExecutionFailure:
-        words = clean_text(outcome.text, limit=MESSAGE_LIMIT) or "It gave no reason."
-        return MCPExecutionFailure(
-            f"{site.describe()} reported an error: {words}",
-            contents=outcome.contents,
-            structured=outcome.structured,
-            **site.at(),
-        )

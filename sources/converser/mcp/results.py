@@ -22,9 +22,12 @@ from ..contents import (
     TextualContent,
     UnknownContent,
 )
+from ..exceptions import MCPExecutionFailure
+from ..hygiene import clean_text
 from ..immutables import EMPTY, freeze
 from ..invokers import InvocationResult
 from ..schemas.plain import is_array, is_object
+from .failures import MESSAGE_LIMIT, Site
 
 _UNGUESSABLE = secrets.token_hex(8)  # no server can pretend that we salvaged something
 ODD_BLOCKS_KEY = f"converser/odd-blocks/{_UNGUESSABLE}"
@@ -68,6 +71,17 @@ def interpret_result(result: dict[str, Any]) -> InvocationResult:
     if structured is not None:
         structured = freeze(structured)
     return InvocationResult(contents=tuple(contents), structured=structured)
+
+
+def report_tool_error(outcome: InvocationResult, site: Site) -> MCPExecutionFailure:
+    """The failure that a tool told in its result."""
+    words = clean_text(outcome.text, limit=MESSAGE_LIMIT) or "It gave no reason."
+    return MCPExecutionFailure(
+        f"{site.describe()} reported an error: {words}",
+        contents=outcome.contents,
+        structured=outcome.structured,
+        **site.at(),
+    )
 
 
 def interpret_block(raw: dict[str, Any]) -> Content:

@@ -89,8 +89,8 @@ class Lease:
 
     async def reconnect(self) -> None:
         """Establishes the connection anew, for all who share it."""
-        await self._hold().disconnect()
-        await self._hold().connect()  # which refuses where all was closed meanwhile
+        await self._hold().reconnect()
+        self._hold()  # refuses where all was closed meanwhile
 
     async def disconnect(self) -> None:
         """Leaves the connection; the last one to leave ends it."""
