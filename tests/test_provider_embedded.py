@@ -44,6 +44,7 @@ from converser.providers.constrained import (
     repeats,
     simplify,
 )
+from converser.providers.fitting import count_misfits
 from converser.providers.guidance import TOOLS_MAX, Guide
 from converser.providers.introductions import describe_parameters, summarize_tool
 from tests.chat_service import STALLING, Service, chunk
@@ -183,6 +184,71 @@ def test_where_the_model_wavers_the_words_of_the_request_decide():
     assert prefer("And above us?", ranks) == "look"
     assert prefer("And notes/a.txt?", ranks) == "list_files"
     assert prefer("Say 'files'", {"look": -0.1, "list_files": -9.0}) == "look"
+
+
+def make_tools(*tools):
+    """Tools of a name, a description, and parameters, of which none is optional."""
+    made = [
+        Tool(
+            name=name,
+            description=words,
+            arguments_schema={
+                "type": "object",
+                "properties": properties,
+                "required": list(properties),
+            },
+        )
+        for name, words, properties in tools
+    ]
+    return make_ensemble(*made).invokers
+
+
+TEXT = {"type": "string"}
+OFFICE = make_tools(
+    ("open_letter", "Text of a letter", {"path": TEXT}),
+    ("compare", "Shows what differs", {"source": TEXT, "destination": TEXT}),
+    ("print_all", "Prints", {"paths": {"type": "array", "items": TEXT}}),
+    ("list_folder", "Lists all files in a place", {"path": TEXT}),
+    ("remind", "Rings", {"at": {**TEXT, "description": "When, as HH:MM"}}),
+    ("multiply", "Product", {"a": {"type": "number"}, "b": {"type": "number"}}),
+    ("paint", "Paints", {"color": {"type": "string", "enum": ["red", "blue"]}}),
+    ("note", "Writes a note", {"text": TEXT}),
+)
+
+
+@pytest.mark.parametrize(
+    ("request_", "fitting"),
+    [
+        ("What does plans/roof.txt say?", {"open_letter", "compare", "print_all", "note"}),
+        ("roof.txt and wall.txt, please", {"compare", "print_all", "note"}),
+        ("Wake me at 7:30", {"remind", "print_all", "note"}),
+        ("at half past six", {"remind", "print_all", "note"}),
+        ("3 times 4.5?", {"multiply", "print_all", "note"}),
+        ("Make the door blue.", set(OFFICE) - {"remind", "multiply"}),
+        ("Is version-2 on draft/9 done?", set(OFFICE) - {"remind", "multiply"}),
+    ],
+)
+def test_a_tool_fits_that_has_a_place_for_all_that_is_named(request_, fitting):
+    found = {name for name, invoker in OFFICE.items() if not count_misfits(request_, invoker)}
+    assert found == fitting
+
+
+def test_what_has_no_place_in_a_tool_speaks_against_it():
+    guide = Guide(OFFICE)
+    ranks = {"list_folder": -0.6, "open_letter": -0.9, "answer": -6.0}
+    scores = guide.score("roof.txt?", ranks)
+    assert max(scores, key=scores.get) == "open_letter"
+
+
+def test_a_tool_that_is_deprecated_for_another_does_not_share_its_favour():
+    tools = make_tools(
+        ("read", "Reads. DEPRECATED: Use read_text instead.", {"path": TEXT}),
+        ("read_text", "Reads. Better than the deprecated read.", {"path": TEXT}),
+        ("view", "Deprecated, use `show`.", {"path": TEXT}),
+    )
+    guide = Guide(tools)
+    assert list(guide.invokers) == ["read_text", "view"]
+    assert "read" in Guide({"read": tools["read"]}).invokers
 
 
 def test_a_part_of_a_request_is_what_the_model_is_asked_about():

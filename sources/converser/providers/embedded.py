@@ -216,7 +216,7 @@ class _Turn:
             lines = [present_tool(guide.invokers[name]) for name in best]
             text = write_shortlist(request, lines, guide.answer)
             again = await self._rank(text, "", (guide.answer, *best))
-            scores = guide.score(request, average((ranks, again)))
+            scores = guide.score(request, average((ranks, ranks, again)))  # It is the rasher look.
         return max(scores, key=lambda name: scores[name])
 
     async def _name_task(self, request: str) -> list[str]:

@@ -28,12 +28,14 @@ from ..canisters import (
 from ..invokers import Invoker
 from ..outcomes import Outcome
 from ..searches import ToolIndex, score_tools, search_tools
-from .introductions import describe_parameters, summarize_tool
+from .fitting import count_misfits
+from .introductions import describe_parameters, is_superseded, summarize_tool
 from .translations import Message, describe_content, render_result
 
 TOOLS_MAX = 40
 """Tools that the model is shown; of more, those that the search finds for the user's words."""
 _WORDS_WEIGHT = 0.2
+_MISFIT_WEIGHT = 1.5
 _FILES = re.compile(r"'[^']*'|\"[^\"]*\"|[\w.~-]*/[\w./-]+|\b[\w-]+\.[a-z]{1,4}\b")
 """Names of files, and what is quoted: of their words only that there is a file matters."""
 _TIMES = re.compile(
@@ -53,11 +55,11 @@ You: {"task": "greet the user", "tool": "%ANSWER%"}
 Answer the user, who said: Hello!
 You: Hello! What can I do for you?
 User: Is flight 88 from Frankfurt late?
-You: {"task": "look up a flight", "tool": "get_flight"}
-Parameters of get_flight: airport: string (IATA code, e.g. 'JFK'); number: integer; date?: string
+You: {"task": "look up a flight", "tool": "track_flight"}
+Parameters of track_flight: airport: string (IATA code, e.g. 'JFK'); number: integer; date?: string
 Arguments for: Is flight 88 from Frankfurt late?
 You: {"airport": "FRA", "number": 88}
-Result of get_flight: {"delay": 25, "gate": "B4"}
+Result of track_flight: {"delay": 25, "gate": "B4"}
 You: {"task": "tell the user the result", "tool": "%ANSWER%"}
 Tell the user the result in a sentence. The user said: Is flight 88 from Frankfurt late?
 You: Flight 88 is 25 minutes late.
@@ -73,7 +75,7 @@ You: In the red box are ink and 3 pens.
 User: How many guests does letter 12 mention?
 You: {"task": "read the text of a letter", "tool": "open_letter"}
 User: Where are my invoices from May?
-You: {"task": "search for invoices", "tool": "search_invoices"}
+You: {"task": "search for invoices", "tool": "find_invoices"}
 User: The green lamp is now called Kermit.
 You: {"task": "rename a lamp", "tool": "set_lamp"}
 User: Thank you!
@@ -88,11 +90,13 @@ class Guide:
     """Leads a small model through one set of tools to a call or an answer."""
 
     def __init__(self, invokers: Mapping[str, Invoker]) -> None:
-        self.invokers = invokers
+        self.invokers = {
+            name: each for name, each in invokers.items() if not is_superseded(each, invokers)
+        }
         self.answer = _ANSWER
-        while self.answer in invokers:
+        while self.answer in self.invokers:
             self.answer += "_user"
-        self._index = ToolIndex(invokers.values())
+        self._index = ToolIndex(self.invokers.values())
 
     def select(self, canisters: Iterable[Canister]) -> list[Invoker]:
         """The tools to choose from, in their order: all, or what was used, what fits the words, and some more."""
@@ -130,9 +134,17 @@ class Guide:
         return f'{{"task": "{task}", "tool": "'
 
     def score(self, request: str, ranks: Mapping[str, float]) -> dict[str, float]:
-        """How good each name is, as the model ranks them and by the words that a tool shares with the request."""
+        """How good each name is, as the model ranks them, by shared words, and by what the tool has places for."""
         words = score_tools([self._index], _FILES.sub(" file ", request))
-        return {name: rank + _WORDS_WEIGHT * words.get(name, 0.0) for name, rank in ranks.items()}
+        return {
+            name: rank
+            + _WORDS_WEIGHT * words.get(name, 0.0)
+            - _MISFIT_WEIGHT * self._count_misfits(request, name)
+            for name, rank in ranks.items()
+        }
+
+    def _count_misfits(self, request: str, name: str) -> int:
+        return count_misfits(request, self.invokers[name]) if name in self.invokers else 0
 
     def _narrate(self, canister: Canister, state: _State) -> Iterator[tuple[str, str]]:
         match canister:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from itertools import islice
 from typing import Any, cast
 
@@ -14,6 +14,10 @@ from ..invokers import Invoker
 _LINE_MAX = 110
 _WORDS_MAX = 260
 _NAMES_MAX = 6
+_DEPRECATED = re.compile(
+    r"\bdeprecated\b\W+(?:please )?(?:use|in favou?r of|replaced by|superseded by)\W+([\w-]+)",
+    re.IGNORECASE,
+)
 _SENTENCE = re.compile(r".+?(?<!e\.g)(?<!i\.e)[.!?](?=\s|$)")
 
 
@@ -25,6 +29,12 @@ def summarize_tool(invoker: Invoker) -> str:
 def present_tool(invoker: Invoker) -> str:
     """A line for a short list: with all that is said of the tool, within reason."""
     return _introduce(invoker, _shorten(" ".join(invoker.description.split()), _WORDS_MAX))
+
+
+def is_superseded(invoker: Invoker, names: Container[str]) -> bool:
+    """Whether a tool is said to be deprecated for another that is there: two alike would share the model's favour."""
+    told = _DEPRECATED.search(invoker.description)
+    return told is not None and told[1] != invoker.name and told[1] in names
 
 
 def _introduce(invoker: Invoker, words: str) -> str:

@@ -11,7 +11,7 @@ import heapq
 from collections.abc import Iterable, Mapping
 
 _SHORTLIST_MAX = 6
-_SURE = 4.0
+_SURE = 2.5
 _SHORTLIST = """\
 Which tool serves which request? People say the same thing in many ways: what matters is what shall happen.
 

@@ -17,7 +17,7 @@ Weigh = Callable[[str], Awaitable[Mapping[str, float]]]
 
 _END = '"'
 _UNLIKELY = -12.0
-_UNRANKED = -9.0
+_WORST = -7.0
 
 
 async def rank_names(weigh: Weigh, names: Iterable[str], most: int) -> dict[str, float]:
@@ -58,9 +58,12 @@ def _share(path: str, ways: Sequence[str], pieces: Mapping[str, float]) -> dict[
 
 
 def average(rankings: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """The ranks of all names in several rankings: whoever is good in each beats the favourite of one alone."""
+    """The ranks of all names in several rankings: whoever is good in each beats the favourite of one alone.
+
+    None can be worse than bad in one, since each ranking is quite wrong at times.
+    """
     names = dict.fromkeys(name for ranks in rankings for name in ranks)
     return {
-        name: sum(ranks.get(name, _UNRANKED) for ranks in rankings) / len(rankings)
+        name: sum(max(ranks.get(name, _WORST), _WORST) for ranks in rankings) / len(rankings)
         for name in names
     }
