@@ -614,6 +614,42 @@ async def test_the_parts_of_a_request_are_served_one_after_the_other(library, fi
     ]
 
 
+async def test_a_part_that_needs_no_tool_is_heard_with_the_next_one(library, file):
+    service = library.service
+    will_go_on(service, " I am in Rome. | Is it wet in Oslo? | Is it wet in Bonn?")
+    will_choose(service, "answer")
+    for city in ("Oslo", "Bonn"):
+        will_choose(service, "weather")
+        will_say(service, {"city": city})
+    will_say(service, "Rain in both.")
+    async with access_model("embedded", path=file) as model:
+        reply = await model.converse(
+            [user("I am in Rome. Is it wet in Oslo and Bonn?")], ensembles=[make_weather()]
+        )
+    calls = [each.arguments for each in reply if isinstance(each, InvocationCanister)]
+    assert calls == [{"city": "Oslo"}, {"city": "Bonn"}]
+    asked = [body["messages"][-2]["content"] for body in service.bodies if "logprobs" in body]
+    assert [text.rpartition("Now only: ")[2] for text in asked] == [
+        "I am in Rome.",
+        "I am in Rome. Is it wet in Oslo?",
+        "Is it wet in Bonn?",
+    ]
+
+
+async def test_a_request_whose_first_part_only_tells_something_is_heard_whole(library, file):
+    service = library.service
+    words = "I am in Rome and is it wet in Oslo?"
+    will_go_on(service, " I am in Rome. | Is it wet in Oslo?")
+    will_choose(service, "answer")
+    will_choose(service, "weather")
+    will_say(service, {"city": "Oslo"}, "It rains.")
+    async with access_model("embedded", path=file) as model:
+        reply = await model.converse([user(words)], ensembles=[make_weather()])
+    assert reply[1].arguments == {"city": "Oslo"}
+    asked = [body["messages"][-2]["content"] for body in service.bodies if "logprobs" in body]
+    assert asked[-1] == f"User: {words}"
+
+
 @pytest.mark.parametrize(
     ("weights", "city"),
     [({"Oslo": -0.5, "Rome": -2.0}, "Oslo"), ({"Oslo": -2.0, "Rome": -0.5}, "Rome")],

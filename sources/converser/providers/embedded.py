@@ -43,6 +43,7 @@ from .planning import (
     STOP,
     TASK_TOKENS,
     has_joints,
+    join_next,
     read_parts,
     read_task,
     write_parts,
@@ -171,11 +172,20 @@ class _Turn:
     async def decide(self) -> AsyncGenerator[ChatItem, None]:
         """Lets the model serve the next part of the request by a call, or answer when all are served."""
         parts = await self._divide()
-        for part in parts[count_served(self._canisters) :]:
-            completed = await self._serve(part, is_whole=len(parts) == 1)
-            if completed is not None:
-                yield completed
-                return
+        at = count_served(self._canisters)
+        while at < len(parts):
+            part = "" if len(parts) == 1 else parts[at]
+            messages = self._guide.write_messages(self._canisters, self._invokers, part)
+            name = await self._pick(messages, parts[at])
+            if name != self._guide.answer:
+                completed = await self._call(messages, name, parts[at], part)
+                if completed is not None:
+                    yield completed
+                    return
+            elif at + 1 < len(parts):
+                join_next(parts, at, read_question(self._canisters))
+                continue
+            at += 1
         messages = self._guide.write_messages(self._canisters, self._invokers)
         longer = self._guide.write_choice(messages, self._guide.answer, self._canisters)
         async with aclosing(self._answer(longer)) as items:
@@ -192,19 +202,14 @@ class _Turn:
             self._plans[request] = read_parts(request, text)
         return self._plans[request]
 
-    async def _serve(self, request: str, *, is_whole: bool) -> ChatCompleted | None:
-        """A call that serves a request; None where none is needed, or it was made already."""
-        guide, part = self._guide, "" if is_whole else request
-        messages = guide.write_messages(self._canisters, self._invokers, part)
-        names = (guide.answer, *(invoker.name for invoker in self._invokers))
+    async def _pick(self, messages: Sequence[Message], request: str) -> str:
+        """The name of the tool that serves a request, or of the answer where none is needed."""
+        names = (self._guide.answer, *(invoker.name for invoker in self._invokers))
         rankings = [
-            await self._rank(messages, guide.begin_choice(task), names)
+            await self._rank(messages, self._guide.begin_choice(task), names)
             for task in await self._name_task(request)
         ]
-        name = await self._choose(request, average(rankings))
-        if name == guide.answer:
-            return None
-        return await self._call(messages, name, request, part)
+        return await self._choose(request, average(rankings))
 
     async def _choose(self, request: str, ranks: Mapping[str, float]) -> str:
         """The best name, after a second look at the few best where the first leaves doubt."""

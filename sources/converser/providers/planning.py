@@ -85,6 +85,12 @@ def read_parts(request: str, text: str) -> list[str]:
     return parts if is_sound else [request]
 
 
+def join_next(parts: list[str], at: int, request: str) -> None:
+    """Joins a part that needs no tool with the next one, of which it mostly tells something."""
+    both = parts[at : at + 2]
+    parts[at : at + 2] = [request if both == parts else " ".join(both)]
+
+
 def _list_names(text: str) -> set[str]:
     """What must not be lost: numbers, paths and the like, and whatever is quoted."""
     return {found.strip("'\"") for found in _NAMES.findall(text)}
