@@ -229,8 +229,18 @@ OFFICE = make_tools(
     ],
 )
 def test_a_tool_fits_that_has_a_place_for_all_that_is_named(request_, fitting):
-    found = {name for name, invoker in OFFICE.items() if not count_misfits(request_, invoker)}
+    found = {name for name, invoker in OFFICE.items() if not count_misfits(request_, "", invoker)}
     assert found == fitting
+
+
+def test_what_a_tool_demands_may_have_been_said_before():
+    (remove,) = make_tools(("delete_file", "Deletes", {"path": TEXT})).values()
+    (multiply,) = make_tools(("multiply", "Product", {"a": {"type": "number"}})).values()
+    assert count_misfits("Get rid of it", "", remove) == 1
+    assert count_misfits("Get rid of it", "I wrote roof.txt", remove) == 0
+    assert count_misfits("Get rid of it", "It is a folder", remove) == 0
+    assert count_misfits("Double it", "", multiply) == 1
+    assert count_misfits("Double it", "12 apples", multiply) == 0
 
 
 def test_what_has_no_place_in_a_tool_speaks_against_it():

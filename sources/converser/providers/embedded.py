@@ -214,14 +214,15 @@ class _Turn:
     async def _choose(self, request: str, ranks: Mapping[str, float]) -> str:
         """The best name, after a second look at the few best where the first leaves doubt."""
         guide = self._guide
-        scores = guide.score(request, ranks)
+        scores = guide.score(request, ranks, self._canisters)
         if is_in_doubt(scores):
             likely = list_best(scores, guide.answer)
             best = [name for name in guide.invokers if name in likely]
             lines = [present_tool(guide.invokers[name]) for name in best]
             text = write_shortlist(request, lines, guide.answer)
             again = await self._rank(text, "", (guide.answer, *best))
-            scores = guide.score(request, average((ranks, ranks, again)))  # It is the rasher look.
+            ranks = average((ranks, ranks, again))  # The second look is the rasher one.
+            scores = guide.score(request, ranks, self._canisters)
         return max(scores, key=lambda name: scores[name])
 
     async def _name_task(self, request: str) -> list[str]:

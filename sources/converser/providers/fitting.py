@@ -32,6 +32,11 @@ _DEMANDS: tuple[Mapping[str, int], ...] = ({"number": 1}, {"time": 1})
 """What a parameter takes that takes nothing else: a number, or a time that is written as HH:MM."""
 _FOLDERS = {"directory", "folder", "dir"}
 _FILES = {"destination", "document", "file", "filename", "path", "source", "uri", "url"}
+_SPOKEN = re.compile(
+    r"\w/\w|\b(?:file|folder|directory|document|path)s?\b|\bdirectories\b", re.IGNORECASE
+)
+"""That a file or a folder is spoken of, though it does not look like one."""
+_NAME_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _TIMES = {"date", "datetime", "day", "deadline", "due", "hh", "hour", "time", "timestamp", "when"}
 _TEXTS = {
     "body",
@@ -51,12 +56,16 @@ _TEXTS = {
 }
 
 
-def count_misfits(request: str, invoker: Invoker) -> int:
-    """How much of what a request names a tool has no place for, and what it demands the request lacks."""
+def count_misfits(request: str, heard: str, invoker: Invoker) -> int:
+    """How much of a request a tool has no place for, and how much it demands that was heard nowhere."""
     named = _list_named(request)
     places, demanded = _list_places(invoker)
     homeless = sum(max(0, count - places[kind]) for kind, count in named.items())
-    return min(homeless + len(demanded - named.keys()), _MISSES_MAX)
+    known = _list_named(f"{request}\n{heard}")
+    lacking = {kind for kind in demanded if kind not in known}
+    if _SPOKEN.search(f"{request}\n{heard}"):
+        lacking.discard("file")
+    return min(homeless + len(lacking), _MISSES_MAX)
 
 
 def _list_named(request: str) -> Counter[str]:
@@ -71,7 +80,7 @@ def _list_named(request: str) -> Counter[str]:
 def _list_places(invoker: Invoker) -> tuple[Counter[str], set[str]]:
     """How many things of each kind a tool has a place for, and the kinds that it demands."""
     places: Counter[str] = Counter()
-    demanded: set[str] = set()
+    demanded = {"file"} if "file" in _split_name(invoker.name) else set[str]()
     required = invoker.arguments_schema.get("required", ())
     for name in get_properties(invoker):
         kinds = _read_kinds(invoker, name)
@@ -79,6 +88,11 @@ def _list_places(invoker: Invoker) -> tuple[Counter[str], set[str]]:
         if name in required and kinds in _DEMANDS:
             demanded.update(kinds)
     return places, demanded
+
+
+def _split_name(name: str) -> list[str]:
+    """The words of a name as they are: a tool for a file wants to know which; one for files may find them."""
+    return [word.casefold() for word in _NAME_WORDS.findall(name)]
 
 
 def _read_kinds(invoker: Invoker, name: str) -> Mapping[str, int]:

@@ -42,6 +42,7 @@ _TIMES = re.compile(
     r"\b\d{4}-\d\d-\d\d[T ]([01]\d|2[0-3]):([0-5]\d)(?::[\d.]+)?(?:Z|[+-]\d\d:?\d\d)?"
 )
 _ANSWER = "answer"
+_SPEAKERS = (UserCanister, AssistantCanister, ResultCanister)
 
 _INSTRUCTIONS = """\
 You help the user with tools. Reply {"task": "WHAT TO DO", "tool": "NAME"}: say in a few words what has to be done, \
@@ -133,18 +134,21 @@ class Guide:
         """How the model's choice begins, which goes on with the name of a tool."""
         return f'{{"task": "{task}", "tool": "'
 
-    def score(self, request: str, ranks: Mapping[str, float]) -> dict[str, float]:
+    def score(
+        self, request: str, ranks: Mapping[str, float], canisters: Iterable[Canister] = ()
+    ) -> dict[str, float]:
         """How good each name is, as the model ranks them, by shared words, and by what the tool has places for."""
         words = score_tools([self._index], _FILES.sub(" file ", request))
+        heard = "\n".join(each.text for each in canisters if isinstance(each, _SPEAKERS))
         return {
             name: rank
             + _WORDS_WEIGHT * words.get(name, 0.0)
-            - _MISFIT_WEIGHT * self._count_misfits(request, name)
+            - _MISFIT_WEIGHT * self._count_misfits(request, heard, name)
             for name, rank in ranks.items()
         }
 
-    def _count_misfits(self, request: str, name: str) -> int:
-        return count_misfits(request, self.invokers[name]) if name in self.invokers else 0
+    def _count_misfits(self, request: str, heard: str, name: str) -> int:
+        return count_misfits(request, heard, self.invokers[name]) if name in self.invokers else 0
 
     def _narrate(self, canister: Canister, state: _State) -> Iterator[tuple[str, str]]:
         match canister:
