@@ -36,6 +36,7 @@ from converser.providers.constrained import (
     compose_arguments,
     drop_inventions,
     find_borrowed,
+    heed_choices,
     is_copied,
     list_open_words,
     move_numbers,
@@ -149,6 +150,21 @@ def test_an_argument_that_parrots_the_request_becomes_what_it_quotes(request_, m
     parroted = {"text": request_.replace('"', "'"), "count": 3, "place": "Oslo"}
     kept = quote_request(parroted, request_)
     assert kept == {"text": meant.replace('"', "'"), "count": 3, "place": "Oslo"}
+
+
+@pytest.mark.parametrize(
+    ("request_", "unit"),
+    [
+        ("How warm is it, in f?", "F"),
+        ("How warm is it?", "C"),
+        ("In F, not in C", "C"),
+        ("Fine, how warm?", "C"),
+    ],
+)
+def test_of_a_few_values_the_one_is_taken_that_the_request_says(request_, unit):
+    arguments = {"city": "C", "unit": "C"}
+    heeded = heed_choices(arguments, get_weather(), request_)
+    assert heeded == {"city": "C", "unit": unit}
 
 
 def test_decoding_is_held_to_the_parameters_of_a_tool():

@@ -99,6 +99,19 @@ def quote_request(arguments: Mapping[str, Any], request: str) -> dict[str, Any]:
     }
 
 
+def heed_choices(arguments: Mapping[str, Any], invoker: Invoker, request: str) -> dict[str, Any]:
+    """The arguments, where of a few possible values the one is taken that the request says."""
+    heeded = dict(arguments)
+    for name in arguments:
+        detail = get_properties(invoker).get(name)
+        facts = cast("Mapping[str, Any]", detail if isinstance(detail, Mapping) else EMPTY)
+        words = [value for value in facts.get("enum", ()) if isinstance(value, str)]
+        said = [value for value in words if _says(request.casefold(), value.casefold())]
+        if len(said) == 1:
+            heeded[name] = said[0]
+    return heeded
+
+
 def _flatten(value: Any) -> str:
     return re.sub(r"[\W_]+", " ", value).strip() if isinstance(value, str) else ""
 

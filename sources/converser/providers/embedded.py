@@ -26,6 +26,7 @@ from .constrained import (
     compose_arguments,
     drop_inventions,
     find_borrowed,
+    heed_choices,
     is_copied,
     list_open_words,
     loosen,
@@ -272,7 +273,7 @@ class _Turn:
             completed = await self._write(messages, invoker, part)
             written = read_object(completed.text)
             if written is not None:
-                written = quote_request(written, request)
+                written = heed_choices(quote_request(written, request), invoker, request)
                 written = await self._rewrite(messages, written, invoker, part)
                 longer = self._guide.write_choice(messages, name, self._canisters, part)
                 written = await self._reconsider(longer, written, request, invoker)
