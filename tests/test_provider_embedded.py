@@ -731,6 +731,8 @@ def test_what_a_note_says_of_a_parameter_by_name_is_trusted():
         ("The first 3 lines, please", {"tail": 3}, {"head": 3}),
         ("The last 3 lines, please", {"tail": 3}, {"tail": 3}),
         ("3 lines, please", {"tail": 3}, {"tail": 3}),
+        ("The top 3 lines, please", {"tail": 3}, {"head": 3}),
+        ("How does it end? 3 lines", {"head": 3}, {"tail": 3}),
         ("First and last 3 lines", {"tail": 3, "head": 3}, {"tail": 3, "head": 3}),
         ("The first 3 lines", {"path": "a", "most": 3}, {"path": "a", "most": 3}),
     ],

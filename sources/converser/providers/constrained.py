@@ -22,6 +22,11 @@ _SENTENCES = re.compile(r"(?<=[.!?])\s+")
 _QUOTED = re.compile(r"(?<!\w)(?:\"[^\"]+\"|'[^']+'(?!\w))")
 _COUNTS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _NUMERALS = {word: str(number) for number, word in enumerate((*_COUNTS, "eleven", "twelve"), 1)}
+_ENDS = {
+    "first": {"begin", "beginning", "head", "initial", "opening", "start", "top"},
+    "last": {"bottom", "end", "ending", "final", "tail"},
+}
+"""What people say, and what explanations of parameters say, of the two ends of anything."""
 _KEPT = ("type", "enum", "const", "required", "items", "anyOf", "oneOf", "properties")
 
 
@@ -149,6 +154,7 @@ def move_numbers(arguments: Mapping[str, Any], invoker: Invoker, words: str) -> 
     Small models take the first parameter that fits, and read the last lines of a file in place of the first.
     """
     said = set(split_words(words))
+    said |= {end for end, others in _ENDS.items() if said & others}
     required = invoker.arguments_schema.get("required", ())
     shared = {
         name: len(said & set(split_words(explain_parameter(invoker, name))))
