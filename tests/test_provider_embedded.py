@@ -43,6 +43,7 @@ from converser.providers.constrained import (
     quote_request,
     read_object,
     repeats,
+    search_deeply,
     simplify,
 )
 from converser.providers.fitting import count_misfits
@@ -747,6 +748,27 @@ def test_a_number_goes_to_the_parameter_that_has_the_words_of_the_user(request_,
     schema = {"type": "object", "properties": properties, "required": ["path", "most"]}
     invoker = make_ensemble(Tool(name="read", arguments_schema=schema)).access_invoker("read")
     assert move_numbers(given, invoker, request_) == kept
+
+
+@pytest.mark.parametrize(
+    ("given", "deep"),
+    [
+        ("*.txt", "**/*.txt"),
+        ("a.txt", "**/a.txt"),
+        ("a/*.txt", "a/*.txt"),
+        ("**.txt", "**.txt"),
+        ("", ""),
+        (3, 3),
+    ],
+)
+def test_a_pattern_for_names_looks_in_all_folders_where_the_tool_tells_how(given, deep):
+    told = "Where and what. Use '*.txt' as pattern, or '**/*.txt' in all folders."
+    properties = {"place": {"type": "string"}, "pattern": {}, "text": {"type": "string"}}
+    schema = {"type": "object", "properties": properties}
+    tool = Tool(name="find", description=told, arguments_schema=schema)
+    invoker = make_ensemble(tool).access_invoker("find")
+    arguments = {"place": "a", "pattern": given, "text": "*.txt", "other": "*.txt"}
+    assert search_deeply(arguments, invoker) == {**arguments, "pattern": deep}
 
 
 def test_words_that_a_note_or_another_argument_explains_are_no_values():

@@ -175,6 +175,23 @@ def _is_number(detail: Any) -> bool:
     return facts.get("type") in {"integer", "number"}
 
 
+def search_deeply(arguments: Mapping[str, Any], invoker: Invoker) -> dict[str, Any]:
+    """The arguments, where a pattern for names looks in all folders, if the tool tells that it can with `**/`.
+
+    Whoever looks for a file mostly does not know its folder, and what is right here is found as well.
+    """
+    properties = get_properties(invoker)
+    return {
+        name: f"**/{value}"
+        if isinstance(value, str)
+        and re.fullmatch(r"[^/]+", value.replace("**", "/"))
+        and name in properties
+        and "**/" in explain_parameter(invoker, name)
+        else value
+        for name, value in arguments.items()
+    }
+
+
 def is_copied(value: Any, explanation: str, words: str) -> bool:
     """Whether a value is an example out of an explanation, of which nothing in the user's words speaks."""
     if not isinstance(value, str) or not value or set(split_words(value)) & set(split_words(words)):

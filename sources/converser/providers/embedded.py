@@ -35,6 +35,7 @@ from .constrained import (
     quote_request,
     read_object,
     repeats,
+    search_deeply,
 )
 from .guidance import Guide, count_served, read_question
 from .introductions import explain_parameter, get_properties, present_tool
@@ -280,7 +281,7 @@ class _Turn:
             arguments = completed.text if written is None else written
         if isinstance(arguments, Mapping):
             arguments = drop_inventions(arguments, invoker, self._list_words())
-            arguments = move_numbers(arguments, invoker, request)
+            arguments = search_deeply(move_numbers(arguments, invoker, request), invoker)
             if repeats(self._canisters, name, arguments):
                 return None
         call = Call(name=name, arguments=arguments)
