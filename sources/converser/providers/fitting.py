@@ -127,4 +127,4 @@ def _list_types(detail: Any) -> set[str]:
     types: set[str] = {named} if isinstance(named, str) else set(named)
     for option in (*facts.get("anyOf", ()), *facts.get("oneOf", ())):
         types |= _list_types(option)
-    return (types | ({"enum"} if "enum" in facts else set())) - {"null"}
+    return (types | ({"enum"} if "enum" in facts else set[str]())) - {"null"}
