@@ -46,7 +46,7 @@ from converser.providers.constrained import (
     search_deeply,
     simplify,
 )
-from converser.providers.fitting import count_misfits
+from converser.providers.fitting import count_misfits, list_heard, list_named
 from converser.providers.guidance import TOOLS_MAX, Guide
 from converser.providers.introductions import describe_parameters, summarize_tool
 from tests.chat_service import STALLING, Service, chunk
@@ -233,6 +233,10 @@ OFFICE = make_tools(
 )
 
 
+def _count(request_, before, invoker):
+    return count_misfits(list_named(request_), list_heard(f"{request_}\n{before}"), invoker)
+
+
 @pytest.mark.parametrize(
     ("request_", "fitting"),
     [
@@ -246,18 +250,18 @@ OFFICE = make_tools(
     ],
 )
 def test_a_tool_fits_that_has_a_place_for_all_that_is_named(request_, fitting):
-    found = {name for name, invoker in OFFICE.items() if not count_misfits(request_, "", invoker)}
+    found = {name for name, invoker in OFFICE.items() if not _count(request_, "", invoker)}
     assert found == fitting
 
 
 def test_what_a_tool_demands_may_have_been_said_before():
     (remove,) = make_tools(("delete_file", "Deletes", {"path": TEXT})).values()
     (multiply,) = make_tools(("multiply", "Product", {"a": {"type": "number"}})).values()
-    assert count_misfits("Get rid of it", "", remove) == 1
-    assert count_misfits("Get rid of it", "I wrote roof.txt", remove) == 0
-    assert count_misfits("Get rid of it", "It is a folder", remove) == 0
-    assert count_misfits("Double it", "", multiply) == 1
-    assert count_misfits("Double it", "12 apples", multiply) == 0
+    assert _count("Get rid of it", "", remove) == 1
+    assert _count("Get rid of it", "I wrote roof.txt", remove) == 0
+    assert _count("Get rid of it", "It is a folder", remove) == 0
+    assert _count("Double it", "", multiply) == 1
+    assert _count("Double it", "12 apples", multiply) == 0
 
 
 def test_what_has_no_place_in_a_tool_speaks_against_it():

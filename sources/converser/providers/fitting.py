@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, cast
 
 from ..invokers import Invoker
@@ -56,25 +56,26 @@ _TEXTS = {
 }
 
 
-def count_misfits(request: str, heard: str, invoker: Invoker) -> int:
-    """How much of a request a tool has no place for, and how much it demands that was heard nowhere."""
-    named = _list_named(request)
-    places, demanded = _list_places(invoker)
-    homeless = sum(max(0, count - places[kind]) for kind, count in named.items())
-    known = _list_named(f"{request}\n{heard}")
-    lacking = {kind for kind in demanded if kind not in known}
-    if _SPOKEN.search(f"{request}\n{heard}"):
-        lacking.discard("file")
-    return min(homeless + len(lacking), _MISSES_MAX)
-
-
-def _list_named(request: str) -> Counter[str]:
+def list_named(request: str) -> Counter[str]:
     """How many things of each kind a request names."""
     named: Counter[str] = Counter()
     for kind, form in _KINDS.items():
         named[kind] += len(set(form.findall(request)))
         request = form.sub(" ", request)
     return +named
+
+
+def list_heard(text: str) -> set[str]:
+    """The kinds of which anything was said in a text."""
+    heard = {kind for kind, form in _KINDS.items() if form.search(text)}
+    return heard | {"file"} if _SPOKEN.search(text) else heard
+
+
+def count_misfits(named: Counter[str], heard: Collection[str], invoker: Invoker) -> int:
+    """How much of what a request names a tool has no place for, and how much it demands that was heard nowhere."""
+    places, demanded = _list_places(invoker)
+    homeless = sum(max(0, count - places[kind]) for kind, count in named.items())
+    return min(homeless + len(demanded.difference(heard)), _MISSES_MAX)
 
 
 def _list_places(invoker: Invoker) -> tuple[Counter[str], set[str]]:

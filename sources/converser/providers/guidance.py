@@ -28,7 +28,7 @@ from ..canisters import (
 from ..invokers import Invoker
 from ..outcomes import Outcome
 from ..searches import ToolIndex, score_tools, search_tools
-from .fitting import count_misfits
+from .fitting import count_misfits, list_heard, list_named
 from .introductions import describe_parameters, is_superseded, summarize_tool
 from .translations import Message, describe_content, render_result
 
@@ -139,16 +139,12 @@ class Guide:
     ) -> dict[str, float]:
         """How good each name is, as the model ranks them, by shared words, and by what the tool has places for."""
         words = score_tools([self._index], _FILES.sub(" file ", request))
-        heard = "\n".join(each.text for each in canisters if isinstance(each, _SPEAKERS))
-        return {
-            name: rank
-            + _WORDS_WEIGHT * words.get(name, 0.0)
-            - _MISFIT_WEIGHT * self._count_misfits(request, heard, name)
-            for name, rank in ranks.items()
-        }
-
-    def _count_misfits(self, request: str, heard: str, name: str) -> int:
-        return count_misfits(request, heard, self.invokers[name]) if name in self.invokers else 0
+        said = [each.text for each in canisters if isinstance(each, _SPEAKERS)]
+        named, heard = list_named(request), list_heard("\n".join((request, *said)))
+        scores = {name: rank + _WORDS_WEIGHT * words.get(name, 0.0) for name, rank in ranks.items()}
+        for name in scores.keys() & self.invokers.keys():
+            scores[name] -= _MISFIT_WEIGHT * count_misfits(named, heard, self.invokers[name])
+        return scores
 
     def _narrate(self, canister: Canister, state: _State) -> Iterator[tuple[str, str]]:
         match canister:
