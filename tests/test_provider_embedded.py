@@ -624,6 +624,17 @@ async def test_an_example_is_not_taken_for_what_the_user_said(library, file):
     assert "A city (e.g. '…')" in told[1]
 
 
+async def test_the_mark_for_a_hidden_example_is_never_a_value(library, file):
+    service = library.service
+    will_choose(service, "weather")
+    will_say(service, {"city": "Paris"}, {"city": "…"}, "It rains.")
+    city = {"type": "string", "description": "A city (e.g. 'Paris')"}
+    tool = Tool(name="weather", arguments_schema={**SCHEMA, "properties": {"city": city}})
+    async with access_model("embedded", path=file) as model:
+        reply = await model.converse([user("Is it wet?")], ensembles=[make_ensemble(tool)])
+    assert reply[1].arguments == {"city": "Paris"}
+
+
 async def test_the_parts_of_a_request_are_served_one_after_the_other(library, file):
     service = library.service
     will_go_on(service, " Weather in Oslo? | Weather in Rome?")

@@ -38,7 +38,7 @@ from .constrained import (
     search_deeply,
 )
 from .guidance import Guide, count_served, read_question
-from .introductions import explain_parameter, get_properties, present_tool
+from .introductions import HIDDEN, explain_parameter, get_properties, present_tool
 from .llama import LlamaServer
 from .planning import (
     PARTS_TOKENS,
@@ -302,7 +302,8 @@ class _Turn:
             return arguments
         completed = await self._write(messages, invoker, part, hidden=copied.values())
         again = read_object(completed.text) or {}
-        return {**arguments, **{name: again[name] for name in copied if name in again}}
+        better = {name: again[name] for name in copied if again.get(name, HIDDEN) != HIDDEN}
+        return {**arguments, **better}
 
     async def _reconsider(
         self,

@@ -11,6 +11,8 @@ from typing import Any, cast
 from ..immutables import EMPTY
 from ..invokers import Invoker
 
+HIDDEN = "…"
+"""Stands for an example that is kept from the model."""
 _LINE_MAX = 110
 _WORDS_MAX = 260
 _NAMES_MAX = 6
@@ -52,7 +54,7 @@ def describe_parameters(invoker: Invoker, hidden: Iterable[str] = ()) -> str:
     ]
     text = "; ".join(parameters) or "none"
     for example in hidden:
-        text = text.replace(example, "…")
+        text = text.replace(example, HIDDEN)
     return f"Parameters of {invoker.name}: {text}"
 
 
