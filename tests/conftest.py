@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 CACHES = Path(__file__).resolve().parent.parent / ".auxiliary" / "caches"
 
+# Whoever runs the tests in the background may have it ignored, and so would all programs that they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 hypothesis.configuration.set_hypothesis_home_dir(CACHES / "hypothesis")
 # Machines of tests are slow now and then; that is no fault of the code.
 hypothesis.settings.register_profile("converser", deadline=None)

@@ -121,7 +121,7 @@ class Ensemble:
         self._disabled: Mapping[str, str] = frigid.Dictionary[str, str]()
         self._remarks: tuple[str, ...] = ()
         self._observers: list[Announce] = []
-        self._adopt(tuple(tools), self._create_maker())
+        self._adopt(tuple(tools))
         self._is_known = connection is None or bool(self._pairs)
         if connection is not None:
             connection.watch(on_tools=self.refresh, on_state=self._tell_state)
@@ -198,13 +198,13 @@ class Ensemble:
 
     def remember(self, tools: Iterable[Tool]) -> None:
         """Exposes tools as they were seen earlier; the first call connects."""
-        self._expose(tools, self._create_maker())
+        self._expose(tools)
 
     def _create_maker(self) -> GateMaker:
         settings = self.configuration
         return GateMaker(repair=settings.repair, strictness=settings.strictness)
 
-    def _expose(self, tools: Iterable[Tool], maker: GateMaker) -> None:
+    def _expose(self, tools: Iterable[Tool], maker: GateMaker | None = None) -> None:
         if (connection := self.connection) is not None:
             pairs = [(tool, partial(_call_tool, connection, tool.name)) for tool in tools]
             self._adopt(pairs, maker)
@@ -214,7 +214,7 @@ class Ensemble:
         """Treats the tools that are known in another way from now on; the connection stays."""
         before, self.configuration = self.configuration, configuration
         try:
-            self._adopt(self._pairs, self._create_maker())
+            self._adopt(self._pairs)
         except NameConflict:
             self.configuration = before
             raise
@@ -302,8 +302,11 @@ class Ensemble:
             timeout_maximum=settings.timeout_maximum,
         )
 
-    def _adopt(self, pairs: Sequence[tuple[Tool, Invocable]], maker: GateMaker) -> None:
+    def _adopt(
+        self, pairs: Sequence[tuple[Tool, Invocable]], maker: GateMaker | None = None
+    ) -> None:
         """Makes invokers of the selected tools and publishes them, all at once."""
+        maker = maker or self._create_maker()
         selection = self.configuration.selection
         remarks = [
             f"The pattern {pattern!r} in the selection of ensemble {self.name!r} matches no tool."
