@@ -803,9 +803,10 @@ async def test_a_file_that_is_made_when_there_was_none_is_followed(
     monkeypatch.chdir(tmp_path)
     ears = Ears()
     with anyio.fail_after(LIMIT):
-        async with converser.open_roster(watch=0.05, observer=ears):
+        async with converser.open_roster(watch=0.05, observer=ears) as roster:
             write_configuration(tmp_path / "converser.toml", a="sound")  # before the first look
             await ears.wait_until(lambda: "connected" in ears.states("a"))
+            assert names_of(roster) == ["a"]
 
 
 async def test_a_watched_file_is_followed_and_its_mistakes_are_remarked(tmp_path: Path) -> None:

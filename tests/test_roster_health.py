@@ -63,12 +63,14 @@ async def test_who_hangs_at_the_start_keeps_no_place_from_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(operations, "_BUSY", 0.05)
-    hanging, ears = Server.in_process("hanging", GatedServer(Gate(2))), Ears()
+    gate, ears = Gate(2), Ears()
+    hanging = Server.in_process("hanging", GatedServer(gate))
     roster = converser.Roster([hanging, make_server("good")], observer=ears, parallel=1)
     with anyio.fail_after(LIMIT / 2):  # the hanging one is given twice that
         async with anyio.create_task_group() as group:
             group.start_soon(roster.open)
             await ears.wait_until(lambda: "connected" in ears.states("good"))
+            assert gate.present == 1
             group.cancel_scope.cancel()
 
 

@@ -63,7 +63,11 @@ async def test_where_the_model_would_write_something_else_all_names_are_left():
 
 def test_a_name_that_one_ranking_does_not_have_is_unlikely_there():
     ranks = average([{"a": -0.5, "b": -1.0}, {"b": -2.0, "c": -0.25}])
-    assert ranks == {"a": -4.75, "b": -1.5, "c": -4.625}
+    assert ranks == {"a": -3.75, "b": -1.5, "c": -3.625}
+
+
+def test_a_name_that_is_bad_in_one_ranking_is_no_worse_than_one_that_is_missing_there():
+    assert average([{"a": -0.5, "b": -40.0}, {"b": -0.5}])["b"] == -3.75
 
 
 @settings(deadline=None)
