@@ -40,9 +40,8 @@ def has_deep_tools(data: bytes) -> bool:
     if _TOOLS not in data:
         return False
     rest = data.translate(None, _NO_BRACKETS)
-    for count in range(
-        DEPTH_MAX - _ROUNDS_MIN
-    ):  # each round removes the innermost ones, of one or both kinds
+    for count in range(DEPTH_MAX - _ROUNDS_MIN):
+        # Each round removes the innermost ones, of one or both kinds.
         before = len(rest)
         rest = rest.replace(b"{}", b"").replace(b"[]", b"")
         if len(rest) == before or (count >= _ROUNDS_MIN and before > _BRACKETS_MAX):
